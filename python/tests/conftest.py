@@ -1,6 +1,8 @@
 """Results that several tests read: of flows of models, and of one transfer in a virtual machine."""
 
+import contextlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,15 @@ REPOSITORY = Path(__file__).parents[2]
 EXPERIMENTS = REPOSITORY / "experiments"
 
 os.environ.setdefault("MPLBACKEND", "agg")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write a line to stderr for each skipped test, in the form that the tests in Rust have."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+        for report in terminalreporter.stats.get("skipped", []):
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+            print(f"skipped: {report.nodeid}: {reason.removeprefix('Skipped: ')}", file=sys.stderr)
 
 
 @pytest.fixture(scope="session")

@@ -156,11 +156,8 @@ mod tests {
             std::process::Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).spawn();
         let mut child = spawned.unwrap();
         // It is still there as a zombie until it is waited for.
-        let start = std::time::Instant::now();
-        while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
-            assert!(start.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let is_zombie = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z");
+        quiclab_testing::wait_until("the child to end", is_zombie);
         // Not of every process: one of the machine's that ends and is waited for by this process takes its time out of the sum.
         let ticks = of_processes(|id| id == child.id()).unwrap();
         child.wait().unwrap();

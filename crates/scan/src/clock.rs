@@ -51,33 +51,50 @@ impl Moment {
     }
 }
 
-/// Reads both clocks.
+/// Both clocks: those of this machine, or virtual ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
+    /// The zero of monotonic time, as the stack has it.
     zero: Instant,
-    /// By how much somebody has set the real-time clock.
-    #[cfg(test)]
-    pub set_by_ns: u64,
+    /// The present moment of virtual clocks, on which time passes by [`Clock::pass`] alone. `None`: this machine's are read.
+    virtual_now: Option<Moment>,
 }
 
 impl Clock {
-    /// Its monotonic time begins now.
-    pub fn new() -> Self {
-        Clock {
-            zero: Instant::now(),
-            #[cfg(test)]
-            set_by_ns: 0,
+    /// The clocks of this machine. Monotonic time begins now.
+    pub fn of_machine() -> Self {
+        Clock { zero: Instant::now(), virtual_now: None }
+    }
+
+    /// Virtual clocks, which begin at this moment.
+    pub fn virtual_at(moment: Moment) -> Self {
+        Clock { zero: Instant::now(), virtual_now: Some(moment) }
+    }
+
+    /// Lets time pass on virtual clocks. Those of a machine pass by themselves.
+    pub fn pass(&mut self, time: Duration) {
+        if let Some(now) = &mut self.virtual_now {
+            let nanoseconds = time.as_nanos() as u64;
+            now.monotonic_ns += nanoseconds;
+            now.unix_ns += nanoseconds;
         }
+    }
+
+    /// Sets the virtual real-time clock forwards, as somebody may do with that of a machine.
+    #[cfg(test)]
+    pub fn set_forwards(&mut self, nanoseconds: u64) {
+        self.virtual_now.as_mut().expect("a virtual clock").unix_ns += nanoseconds;
     }
 
     /// The present moment. Whoever is interrupted between the clocks reads them again: it would look as if one had been set.
     pub fn now(&self) -> Moment {
+        if let Some(now) = self.virtual_now {
+            return now;
+        }
         let mut before_ns = self.zero.elapsed().as_nanos() as u64;
         let mut best = (u64::MAX, Moment::default());
         for _ in 0..MOST_READINGS {
             let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-            #[cfg(test)]
-            let unix_ns = unix_ns + self.set_by_ns;
             let after_ns = self.zero.elapsed().as_nanos() as u64;
             let apart_ns = after_ns - before_ns;
             if apart_ns < best.0 {

@@ -91,7 +91,7 @@ impl Engine {
     ///
     /// # Errors
     /// Settings that cannot be.
-    pub fn new(settings: &ScanSettings, sockets: usize) -> io::Result<Self> {
+    pub fn new(settings: &ScanSettings, sockets: usize, clock: Clock) -> io::Result<Self> {
         let size = settings.hello.datagram_bytes;
         if !(SMALLEST_DATAGRAM..=LARGEST_DATAGRAM).contains(&size) {
             let why = format!("found datagrams of {size} bytes, expected {SMALLEST_DATAGRAM} to {LARGEST_DATAGRAM}");
@@ -106,7 +106,7 @@ impl Engine {
         let mut endpoint = EndpointConfig::default();
         endpoint.supported_versions(vec![stack_version(settings)]);
         Ok(Engine {
-            shared: Shared { settings: settings.clone(), clock: Clock::new(), secrets },
+            shared: Shared { settings: settings.clone(), clock, secrets },
             endpoint: Endpoint::new(Arc::new(endpoint), None, false, None),
             client,
             handshakes: Vec::new(),
@@ -147,6 +147,11 @@ impl Engine {
     /// The present moment.
     pub fn now(&self) -> Moment {
         self.shared.clock.now()
+    }
+
+    /// Lets time pass on virtual clocks.
+    pub fn pass(&mut self, time: Duration) {
+        self.shared.clock.pass(time);
     }
 
     /// Datagrams that wait for a socket.

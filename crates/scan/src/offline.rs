@@ -1,18 +1,19 @@
-//! The handshakes without sockets, for fuzzing and tests from outside: whoever calls is the network.
+//! The handshakes without sockets and in virtual time, for fuzzing and tests from outside: whoever calls is the network.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use std::{io, thread};
 
 use crate::answer::{Answer, HttpAnswer};
+use crate::clock::{Clock, Moment};
 use crate::engine::Engine;
 use crate::http3::ResponseReader;
 use crate::icmp::IcmpError;
 use crate::settings::{HttpSettings, Request, ScanSettings};
 use crate::sockets::Received;
 
-/// The timeout of handshakes, which [`Offline::finish`] waits for.
-const TIMEOUT: Duration = Duration::from_millis(1);
+/// The timeout of handshakes, after which [`Offline::finish`] looks.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One handshake, and what it sends.
 pub struct Offline {
@@ -26,7 +27,8 @@ impl Offline {
     /// # Errors
     /// As those of [`Scanner::new`](crate::Scanner::new).
     pub fn new(http: Option<HttpSettings>) -> io::Result<Self> {
-        let mut engine = Engine::new(&ScanSettings { http, timeout: TIMEOUT, ..ScanSettings::default() }, 1)?;
+        let settings = ScanSettings { http, timeout: TIMEOUT, ..ScanSettings::default() };
+        let mut engine = Engine::new(&settings, 1, Clock::virtual_at(Moment::default()))?;
         let server = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 443));
         let socket = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 5_000));
         engine.ask(Request { id: 0, address: server, server_name: None, keeps_packets: true }, 0, socket);
@@ -58,9 +60,9 @@ impl Offline {
         self.engine.drive_marked();
     }
 
-    /// Waits until its time is over. Gives its answers, of which there is one, and whether nothing of it is left.
+    /// Lets its time pass. Gives its answers, of which there is one, and whether nothing of it is left.
     pub fn finish(mut self) -> (Vec<Answer>, bool) {
-        thread::sleep(2 * TIMEOUT);
+        self.engine.pass(2 * TIMEOUT);
         self.engine.advance();
         self.send();
         let mut answers = Vec::new();

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::answer::Answer;
-use crate::clock::Moment;
+use crate::clock::{Clock, Moment};
 use crate::engine::{Engine, ScanCounters};
 use crate::settings::{Request, ScanSettings};
 use crate::sockets::{self, BATCH, Report, Room, Sent, Socket};
@@ -45,7 +45,7 @@ impl Scanner {
         })?;
         let lanes_v4 = v4.len();
         let lanes: Vec<Lane> = v4.into_iter().chain(v6).map(|socket| Lane { socket, is_full: false }).collect();
-        let engine = Engine::new(settings, lanes.len())?;
+        let engine = Engine::new(settings, lanes.len(), Clock::of_machine())?;
         Ok(Scanner { engine, lanes, lanes_v4, next_lane: 0, room: Room::new() })
     }
 
@@ -205,7 +205,7 @@ mod tests {
     fn an_error_that_came_meanwhile_is_not_that_of_the_next_datagram() {
         let closed = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
         let open = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        let mut engine = Engine::new(&ScanSettings::default(), 1).expect("an engine");
+        let mut engine = Engine::new(&ScanSettings::default(), 1, Clock::of_machine()).expect("an engine");
         let mut socket = Socket::open(false).expect("a socket");
         socket.send([(closed, &b"x"[..])].into_iter()).expect("sent");
         let address = open.local_addr().expect("bound");

@@ -106,6 +106,8 @@ pub fn tail(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use quiclab_testing::{processes_with, wait_until};
+
     use super::*;
 
     #[test]
@@ -117,21 +119,19 @@ mod tests {
     #[test]
     fn what_takes_long_is_ended_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
-        let mark = folder.path().join("mark");
         let stop = AtomicBool::new(false);
         let mut command = Command::new("sh");
-        // The child would leave the mark a second after the order to stop.
-        command.args(["-c", "(sleep 1.3; touch \"$0\") & wait"]).arg(&mark);
+        command.args(["-c", "sleep 1000 & wait"]).current_dir(folder.path());
+        let running = || processes_with(folder.path().to_str().unwrap()).len();
         let result = thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(Duration::from_millis(300));
+                wait_until("the child of the program", || running() == 2);
                 stop.store(true, Ordering::Relaxed);
             });
             supervise(&mut command, "dash", &stop)
         });
         assert_eq!(result.unwrap_err().downcast_ref(), Some(&Interrupted::ByRequest));
-        thread::sleep(Duration::from_millis(1500));
-        assert!(!mark.exists(), "a child went on");
+        wait_until("the end of both", || running() == 0);
     }
 
     #[test]

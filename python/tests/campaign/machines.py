@@ -70,12 +70,12 @@ class Machines:
                 "--no-dashboard",
             ],
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return process
             time.sleep(0.2)
-        raise AssertionError("the scheduler does not listen")
+        raise AssertionError("hung: the scheduler does not listen after five minutes")
 
     def worker(self, name: str, setup: str = "", **environment: str) -> subprocess.Popen[bytes]:
         """Start a worker with one thread; ``setup`` is what a shell does first, in a mount namespace of its own."""

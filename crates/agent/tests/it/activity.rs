@@ -8,6 +8,7 @@ use quiclab_orders::{
     orders::Orders,
     report::{Outcome, Report},
 };
+use quiclab_testing::{Wakings, has_namespaces, skip};
 
 const STEP_NS: u64 = 100_000_000;
 
@@ -48,6 +49,9 @@ fn is_counted(activity: &Activity, what: &str) -> bool {
 
 #[test]
 fn the_cpu_time_of_threads_and_endpoints_is_what_their_parent_is_told() {
+    if !has_namespaces() {
+        return;
+    }
     let busy = "
 import threading, time
 def burn(seconds):
@@ -58,25 +62,33 @@ threads = [threading.Thread(target=burn, args=(seconds,)) for seconds in (0.3, 0
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 ";
+    let wakings = Wakings::watch();
     let (report, activity) = sampled(orders(SERVER, &client_that(busy)));
+    // How much later than asked for the machine woke a thread meanwhile.
+    let late_ns = wakings.latest().as_nanos() as u64;
     let client = report.client.unwrap();
     let told_ns = client.user_time_ns + client.system_time_ns;
     let seen_ns = sum(endpoint(&activity, "client"), "cpu_ns");
     // The kernel's clock of a process whose threads have ended has hundredths of a second, of user and of system time.
     assert!(told_ns > 900_000_000 && told_ns.abs_diff(seen_ns) < 40_000_000, "{told_ns} ns, {seen_ns} ns");
 
-    // Two threads burned; the last step of each is not seen, because they end in it.
+    let steps: Vec<u64> = activity.times_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let longest = steps.iter().max().copied().unwrap();
+
+    // Two threads burned; the last step of each is not seen, because they end in it. No thread burns more than the step lasts.
     let threads = of(&activity, "client", |subject| matches!(subject, Subject::Thread { .. }));
     let mut burned: Vec<u64> = threads.iter().map(|series| sum(series, "cpu_ns")).collect();
     burned.sort_unstable_by(|a, b| b.cmp(a));
-    assert!(burned[0] > 350_000_000 && burned[0] < 640_000_000, "{burned:?}");
-    assert!(burned[1] > 100_000_000 && burned[1] < 340_000_000, "{burned:?}");
-    assert!(sum(endpoint(&activity, "server"), "cpu_ns") < 300_000_000);
+    for (burned, all) in burned.iter().zip([600_000_000, 300_000_000]) {
+        let least = all - all.min(longest + 50_000_000);
+        assert!(*burned >= least && *burned < all + 40_000_000, "{burned} ns of {all} ns, steps of {steps:?} ns");
+    }
+    assert!(sum(endpoint(&activity, "server"), "cpu_ns") < seen_ns / 2);
 
     let lifetime_ns = report.client_lifetime_ns.unwrap();
-    let steps: Vec<u64> = activity.times_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(steps.iter().sum::<u64>().abs_diff(lifetime_ns) < 200_000_000, "{steps:?} ns, {lifetime_ns} ns");
-    assert!(steps.len() as u64 >= lifetime_ns / STEP_NS / 3, "{steps:?}");
+    let apart = steps.iter().sum::<u64>().abs_diff(lifetime_ns);
+    assert!(apart < 2 * STEP_NS + late_ns, "{steps:?} ns, {lifetime_ns} ns, {late_ns} ns late");
+    assert!(steps.len() as u64 >= lifetime_ns / (3 * STEP_NS + late_ns), "{steps:?}, {late_ns} ns late");
     for series in &activity.series {
         for values in series.counters.values() {
             assert!(series.first_step as usize + values.len() <= steps.len(), "{series:?}");
@@ -92,6 +104,9 @@ threads = [threading.Thread(target=burn, args=(seconds,)) for seconds in (0.3, 0
 
 #[test]
 fn processes_that_an_endpoint_starts_and_forgets_count_as_its_own() {
+    if !has_namespaces() {
+        return;
+    }
     let children = "
 import os, subprocess, time
 for _ in range(3):
@@ -106,12 +121,15 @@ for _ in range(3):
 
 #[test]
 fn system_calls_are_counted_by_number() {
+    if !has_namespaces() {
+        return;
+    }
     const CALLS: u64 = 10_000;
     let (_, activity) =
         sampled(orders(SERVER, &client_that(&format!("import os\nfor _ in range({CALLS}): os.getppid()\n"))));
     if !is_counted(&activity, "system_calls") {
         assert!(activity.system_calls.is_empty());
-        return;
+        return skip("system calls cannot be counted here");
     }
     let number = u32::try_from(libc::SYS_getppid).unwrap();
     let calls = |role: &str| activity.system_calls[role].get(&number).copied().unwrap_or(0);
@@ -124,6 +142,9 @@ fn system_calls_are_counted_by_number() {
 
 #[test]
 fn datagrams_that_find_a_receive_buffer_full_are_counted() {
+    if !has_namespaces() {
+        return;
+    }
     const SENT: u64 = 500;
     let server = "
 import socket, threading
@@ -171,6 +192,9 @@ print('arrived', connection.recv(100).decode())
 
 #[test]
 fn packets_that_are_sent_in_one_call_are_one_batch_although_the_wire_has_each_of_them() {
+    if !has_namespaces() {
+        return;
+    }
     const BATCHES: u64 = 50;
     let client = client_that(&format!(
         "
@@ -183,7 +207,7 @@ for _ in range({BATCHES}): sender.sendto(b'x' * 9500, ('server4', 5000))
     let (_, activity) = sampled(orders(SERVER, &client));
     if !is_counted(&activity, "batches") {
         assert!(activity.batches.is_empty());
-        return;
+        return skip("batches cannot be counted here");
     }
     let batches: BTreeMap<_, _> =
         activity.batches.iter().map(|batches| ((batches.of.as_str(), batches.sent), batches)).collect();
@@ -199,6 +223,9 @@ for _ in range({BATCHES}): sender.sendto(b'x' * 9500, ('server4', 5000))
 
 #[test]
 fn a_counter_of_the_processor_is_there_or_missing_with_a_reason() {
+    if !has_namespaces() {
+        return;
+    }
     let (report, activity) = sampled(orders(SERVER, CLIENT));
     for what in ["cycles", "instructions", "cache_misses", "task_clock_ns", "page_faults", "migrations"] {
         let found = of(&activity, "client", |subject| *subject == Subject::Events);

@@ -8,6 +8,7 @@ use quiclab_orders::{
     report::Outcome,
     ring::for_each_packet,
 };
+use quiclab_testing::has_namespaces;
 
 fn quick_orders(client: &str) -> Orders {
     let mut orders = orders(SERVER, client);
@@ -50,6 +51,9 @@ fn longest(answer: &Answer, tap: usize) -> (u32, u32) {
 
 #[test]
 fn packets_are_as_long_as_the_mtu_allows_by_the_kernel_and_by_the_forwarder() {
+    if !has_namespaces() {
+        return;
+    }
     for mtu in [1280, 9000] {
         for by_forwarder in [false, true] {
             let mut orders = quick_orders(CLIENT);
@@ -66,6 +70,9 @@ fn packets_are_as_long_as_the_mtu_allows_by_the_kernel_and_by_the_forwarder() {
 
 #[test]
 fn an_mtu_that_an_interface_does_not_take_is_an_error_of_that_setting() {
+    if !has_namespaces() {
+        return;
+    }
     let mut orders = quick_orders(CLIENT);
     orders.network.mtu = Some(70_000);
     let Outcome::AgentFailed { error } = perform(&orders).report.outcome else { panic!("expected a refusal") };
@@ -74,6 +81,9 @@ fn an_mtu_that_an_interface_does_not_take_is_an_error_of_that_setting() {
 
 #[test]
 fn super_packets_pass_a_delay_whole_and_are_cut_for_other_stages() {
+    if !has_namespaces() {
+        return;
+    }
     for cuts in [false, true] {
         let mut orders = quick_orders(CLIENT);
         orders.network.super_packets = true;
@@ -100,6 +110,9 @@ fn super_packets_pass_a_delay_whole_and_are_cut_for_other_stages() {
 
 #[test]
 fn endpoints_run_on_the_cpus_that_they_are_given() {
+    if !has_namespaces() {
+        return;
+    }
     let client = format!("import os\nprint(sorted(os.sched_getaffinity(0)))\n{CLIENT}");
     let mut orders = quick_orders(&client);
     orders.cpus.client = vec![0];
@@ -116,6 +129,9 @@ fn endpoints_run_on_the_cpus_that_they_are_given() {
 
 #[test]
 fn the_kernel_uses_the_congestion_control_of_the_route_whatever_sockets_may_choose() {
+    if !has_namespaces() {
+        return;
+    }
     let server = SERVER.replace(
         "    name =",
         "    print(connection.getsockopt(socket.IPPROTO_TCP, 13, 16).rstrip(bytes(1)).decode(), flush=True)\n    name =",

@@ -4,11 +4,9 @@
 //! Builds a copy of the two crates three times, with the flags of this workspace. The libraries stay in Cargo's folder for tests, so only
 //! the first time takes long.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
+
+use quiclab_testing::files::repository;
 
 /// The agent's crates. Nothing else is in the copy, so nothing else can decide about its bytes.
 const CRATES: &[&str] = &[
@@ -20,10 +18,6 @@ const CRATES: &[&str] = &[
     "crates/units",
     "crates/wire",
 ];
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -39,10 +33,11 @@ fn copy(from: &Path, to: &Path) {
 
 fn copy_of_workspace(to: &Path) {
     for file in ["Cargo.toml", "Cargo.lock"] {
-        fs::copy(workspace().join(file), to.join(file)).unwrap();
+        fs::copy(repository().join(file), to.join(file)).unwrap();
     }
-    for folder in CRATES.iter().chain(&[".cargo"]) {
-        copy(&workspace().join(folder), &to.join(folder));
+    // Manifests name the crate for tests, and nothing of it is built.
+    for folder in CRATES.iter().chain(&["crates/testing", ".cargo"]) {
+        copy(&repository().join(folder), &to.join(folder));
     }
 }
 

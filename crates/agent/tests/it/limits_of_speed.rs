@@ -8,6 +8,7 @@ use quiclab_orders::{
     report::{Outcome, TapReport},
     ring::for_each_packet,
 };
+use quiclab_testing::has_namespaces;
 
 /// Length of a transfer at full speed: `TAP_MIB` MiB.
 fn large() -> u64 {
@@ -34,6 +35,9 @@ fn captured(answer: &common::Answer, tap: &TapReport) -> (u64, u64) {
 
 #[test]
 fn taps_of_headers_lose_nothing_at_the_highest_rate_of_this_machine() {
+    if !has_namespaces() {
+        return;
+    }
     let answer = perform(&unlimited(large()));
     assert_eq!(answer.report.outcome, Outcome::Done);
     let seconds = answer.report.client_lifetime_ns.unwrap() as f64 / 1e9;
@@ -47,6 +51,9 @@ fn taps_of_headers_lose_nothing_at_the_highest_rate_of_this_machine() {
 
 #[test]
 fn a_tap_without_room_says_how_much_it_has_lost() {
+    if !has_namespaces() {
+        return;
+    }
     // The room is that of the transfer that was ordered, and 32 times as much is sent.
     let mut orders = unlimited(1 << 20);
     orders.server.command[2] = SERVER.replace(".read())", ".read() * 32)");
@@ -83,6 +90,9 @@ time.sleep(60)
 
 #[test]
 fn a_forwarder_that_cannot_keep_up_fails_the_run_and_names_the_rate_that_it_carried() {
+    if !has_namespaces() {
+        return;
+    }
     let mut orders = orders(SILENT, FLOOD);
     orders.has_ipv6 = false;
     orders.listen.transport = Transport::Udp;

@@ -6,7 +6,6 @@ use std::{
     io,
     os::unix::process::CommandExt,
     process::{Command, Output},
-    thread::sleep,
     time::{Duration, Instant},
 };
 
@@ -29,6 +28,10 @@ use quiclab_orders::{
     addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_MAC, TO_CLIENT, TO_SERVER},
     forwarder::{Forwarder as Order, ForwarderReport, RealTime, SuperPackets},
 };
+use quiclab_testing::{skip, wait_until};
+
+/// Ends a test that hangs; it measures nothing.
+const HANG: Duration = Duration::from_secs(300);
 
 const INSIDE: &str = "QUICLAB_TEST_INSIDE";
 
@@ -51,11 +54,15 @@ fn in_namespaces(test: &str, work: impl FnOnce()) {
             maps.iter().try_for_each(|(file, text)| std::fs::write(file, text))
         })
     };
-    let Output { status, stdout, stderr } = command.output().expect("user and network namespaces");
+    let Output { status, stdout, stderr } = match command.output() {
+        Err(error) => return skip(format_args!("this user cannot make user and network namespaces: {error}")),
+        Ok(output) => output,
+    };
     let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     eprint!("{stderr}");
     // A name that fits no test would succeed, too.
-    assert!(status.success() && stdout.contains("1 passed"), "{status}\n{stdout}");
+    assert!(status.success() && stdout.contains("1 passed"), "{status}
+{stdout}");
 }
 
 fn topology() -> Topology {
@@ -74,15 +81,23 @@ fn as_on_a_router(namespace: &Namespace) {
     set.unwrap();
 }
 
+/// How many frames the kernel has received at the host's interface.
+fn arrived(namespace: &Namespace) -> u64 {
+    let text = namespace.inside(|| Ok(std::fs::read_to_string("/proc/thread-self/net/dev")?)).unwrap();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(HOST_INTERFACE)?.strip_prefix(':'));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).expect("a counter of frames")
+}
+
 fn host(namespace: &Namespace) -> Socket {
     namespace.inside(|| Socket::open(HOST_INTERFACE, None)).unwrap()
 }
 
-/// What comes within half a second, as buffers with complete checksums; the clock says when each was there.
+/// The first `count` of what comes, as buffers with complete checksums; the clock says when each was there.
 fn received(socket: &mut Socket, count: usize) -> Vec<(Instant, Vec<u8>)> {
     let (mut buffers, mut found) = (vec![0; 8 * MOST_BYTES], Vec::new());
     let start = Instant::now();
-    while found.len() < count && start.elapsed() < Duration::from_millis(500) {
+    while found.len() < count {
+        assert!(start.elapsed() < HANG, "hung: {} of {count} buffers in five minutes", found.len());
         let visit = |_, bytes: &[u8]| {
             // IPv4 to and from the addresses of `packet`, and IPv6 of the same.
             if bytes[HEADER_BYTES + 6..HEADER_BYTES + 12] == SERVER_MAC {
@@ -283,12 +298,13 @@ fn a_forwarder_that_cannot_keep_up_fails_and_names_the_rate_that_it_carried() {
         let topology = topology();
         topology.stop_forwarding().unwrap();
         let from = host(&topology.server);
+        let before = arrived(&topology.client);
         let mut forwarder = Forwarder::open(&order(&[], 0), Vec::new(), &topology.wire).unwrap();
         // It is not started yet, and its ring has room for 960 frames.
         let packets: Vec<_> = (0..1000).map(|number| super_packet(true, false, 1000, 1200, number)).collect();
         from.send(&packets).unwrap();
         forwarder.start().unwrap();
-        sleep(Duration::from_millis(100));
+        wait_until("what the ring had room for", || arrived(&topology.client) >= before + 960);
         let (report, ended) = forwarder.finish();
         let error = format!("{:#}", ended.unwrap_err());
         assert!(error.contains("to-server: 40 frames found the forwarder's socket full"), "{error}");

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, io::Read, net::Ipv4Addr};
 
-use crate::common::{Answer, CLIENT, SEED, SERVER, SIZE, Servant, orders, perform, wait_until};
+use crate::common::{Answer, CLIENT, SEED, SERVER, SIZE, Servant, orders, perform};
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, SERVER_ADDRESS},
     contents::Contents,
@@ -12,6 +12,7 @@ use quiclab_orders::{
     report::{CpuUser, Outcome},
     ring::for_each_packet,
 };
+use quiclab_testing::{has_namespaces, wait_until};
 
 /// Time in ns, whether it left, EtherType, source address of each packet of a tap.
 fn packets(answer: &Answer, tap: usize) -> Vec<(u64, bool, u16, Option<Ipv4Addr>)> {
@@ -40,6 +41,9 @@ fn text(answer: &Answer, name: &str) -> String {
 
 #[test]
 fn a_transfer_over_a_token_bucket_is_captured_and_takes_its_time() {
+    if !has_namespaces() {
+        return;
+    }
     const RATE: u64 = 5_000_000;
     const BURST: u32 = 3_000;
     let mut orders = orders(SERVER, CLIENT);
@@ -87,6 +91,9 @@ fn forwarded(to_client: &[&str]) -> Orders {
 
 #[test]
 fn packets_that_the_agent_moves_in_user_space_are_delayed_lost_and_counted() {
+    if !has_namespaces() {
+        return;
+    }
     let answer = perform(&forwarded(&[
         "stage = \"loss\"\nname = \"holes\"\nmodel = \"rule\"\nevery = 40\n",
         "stage = \"delay\"\nname = \"there\"\ndelay = \"5 ms\"\n",
@@ -108,6 +115,9 @@ fn packets_that_the_agent_moves_in_user_space_are_delayed_lost_and_counted() {
 
 #[test]
 fn packets_that_the_agent_moves_in_real_time_are_delayed_lost_and_counted() {
+    if !has_namespaces() {
+        return;
+    }
     let mut orders = forwarded(&[
         "stage = \"loss\"\nname = \"holes\"\nmodel = \"rule\"\nevery = 40\n",
         "stage = \"delay\"\nname = \"there\"\ndelay = \"5 ms\"\n",
@@ -131,6 +141,9 @@ fn packets_that_the_agent_moves_in_real_time_are_delayed_lost_and_counted() {
 
 #[test]
 fn a_forwarder_that_fails_fails_the_run_at_once_and_its_capture_is_kept() {
+    if !has_namespaces() {
+        return;
+    }
     let answer = perform(&forwarded(&["stage = \"wormhole\"\nname = \"x\"\n"]));
     let Outcome::AgentFailed { error } = &answer.report.outcome else { panic!("{:?}", answer.report.outcome) };
     assert!(error.starts_with("the forwarder, which moves packets in user space, has failed"), "{error}");
@@ -142,6 +155,9 @@ fn a_forwarder_that_fails_fails_the_run_at_once_and_its_capture_is_kept() {
 
 #[test]
 fn the_cpu_time_is_that_of_the_endpoints() {
+    if !has_namespaces() {
+        return;
+    }
     let busy = "
 import time
 while time.process_time() < 0.5:
@@ -163,6 +179,9 @@ while time.process_time() < 0.5:
 
 #[test]
 fn orders_are_answered_one_after_the_other_and_lines_that_are_none_as_well() {
+    if !has_namespaces() {
+        return;
+    }
     let mut servant = Servant::start();
     let mut other = orders(SERVER, "import sys; sys.exit(127)");
     other.machine = Some(Machine {
@@ -197,6 +216,9 @@ fn orders_are_answered_one_after_the_other_and_lines_that_are_none_as_well() {
 
 #[test]
 fn an_endpoint_sees_the_host_read_only_and_its_own_folders() {
+    if !has_namespaces() {
+        return;
+    }
     let stack = tempfile::tempdir().unwrap();
     fs::write(stack.path().join("program.py"), "print('from the stack')\n").unwrap();
     let client = "
@@ -226,6 +248,9 @@ open('/tmp/written-by-a-client-3f5', 'w')
 
 #[test]
 fn what_an_endpoint_leaves_behind_is_counted_and_ended() {
+    if !has_namespaces() {
+        return;
+    }
     let marker = "daemon-of-a-server-3f1";
     let server = format!(
         "
@@ -241,6 +266,9 @@ subprocess.Popen(['python3', '-c', 'import time; time.sleep(1000)', '{marker}'],
 
 #[test]
 fn a_client_that_hangs_is_ended_in_time() {
+    if !has_namespaces() {
+        return;
+    }
     let mut orders = orders(SERVER, "import time; time.sleep(1000)");
     orders.transfer.timeout_ns = 300_000_000;
     let answer = perform(&orders);
@@ -290,16 +318,25 @@ fn signal(servant: &Servant, signal: nix::sys::signal::Signal) {
 
 #[test]
 fn nothing_is_left_after_sigterm() {
+    if !has_namespaces() {
+        return;
+    }
     nothing_is_left_when("run-ended-by-sigterm-3f2", |servant| signal(servant, nix::sys::signal::Signal::SIGTERM));
 }
 
 #[test]
 fn nothing_is_left_after_sigkill() {
+    if !has_namespaces() {
+        return;
+    }
     nothing_is_left_when("run-ended-by-sigkill-3f3", |servant| signal(servant, nix::sys::signal::Signal::SIGKILL));
 }
 
 #[test]
 fn nothing_is_left_when_the_connection_breaks() {
+    if !has_namespaces() {
+        return;
+    }
     // A broken connection closes both.
     nothing_is_left_when("run-without-a-reader-3f4", |servant| {
         servant.input = None;

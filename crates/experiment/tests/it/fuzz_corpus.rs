@@ -4,29 +4,18 @@
 #[path = "../fuzz_corpus/targets.rs"]
 mod targets;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-fn replay(target: &str) {
-    let (_, run) = targets::ALL.into_iter().find(|(name, _)| *name == target).expect("a target of this name");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut inputs: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    inputs.sort();
-    assert!(!inputs.is_empty(), "no input in {}", folder.display());
-    for path in inputs {
-        let input = std::fs::read(&path).unwrap();
-        if let Err(panic) = std::panic::catch_unwind(|| run(&input)) {
-            eprintln!("with {}", path.display());
-            std::panic::resume_unwind(panic);
-        }
-    }
-}
+use quiclab_testing::replay;
+
+const CORPORA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus");
 
 #[test]
 fn experiment_and_scenario_files_are_survived() {
-    replay("experiment");
+    replay::one(Path::new(CORPORA), &targets::ALL, "experiment");
 }
 
 #[test]
 fn manifests_are_survived() {
-    replay("manifest");
+    replay::one(Path::new(CORPORA), &targets::ALL, "manifest");
 }

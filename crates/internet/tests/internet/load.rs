@@ -13,7 +13,7 @@ use quiclab_internet::Internet;
 use crate::{
     Case,
     stack::{Manner, Server, client_endpoint, handshake, runtime},
-    support::{ECHO, client, description, host, receive, serve, slowness, with_room},
+    support::{ECHO, PATIENCE, Slowness, client, description, host, receive, serve, with_room},
 };
 
 pub const CASES: &[Case] = &[
@@ -37,7 +37,7 @@ fn two_thousand_handshakes_a_second_fit_on_a_core() {
     one.settings.record = Some(folder.path().to_owned());
     // Client and server need the cores.
     one.settings.spin = quiclab_units::Duration::ZERO;
-    let before = slowness();
+    let slowness = Slowness::watch();
     let internet = Internet::start(&one).unwrap();
     let began = Instant::now();
     let next = Arc::new(AtomicUsize::new(0));
@@ -69,7 +69,7 @@ fn two_thousand_handshakes_a_second_fit_on_a_core() {
     println!("{HANDSHAKES} handshakes in {took:?} with client and server; {each:?} of CPU each for the Internet");
     println!("{:?} {:?}", truth.counters, truth.lateness);
     // Work beside it takes caches and the other half of a core.
-    let slowness = before.max(slowness());
+    let slowness = slowness.factor();
     assert!(each < MOST_CPU.mul_f64(slowness), "{each:?}, {slowness}");
     assert_eq!(truth.counters.flows, HANDSHAKES as u64);
     let counters = truth.counters;
@@ -81,25 +81,37 @@ fn two_thousand_handshakes_a_second_fit_on_a_core() {
 
 fn thousands_of_hosts_answer_at_once() {
     const HOSTS: usize = 5000;
+    /// Bytes of a datagram behind all others.
+    const LAST: usize = 600;
     let hosts = (0..HOSTS).map(|number| host(&format!("100.64.{}.{}", number / 250, number % 250), 30, serve(ECHO)));
     let internet = Internet::start(&description(hosts.collect())).unwrap();
     // All from one socket, as a scanner does it.
     let socket = with_room(std::net::UdpSocket::bind("0.0.0.0:0").unwrap());
-    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let reader = socket.try_clone().unwrap();
     let reading = std::thread::spawn(move || {
         let mut hosts = std::collections::BTreeSet::new();
-        while let Ok((_, from)) = reader.recv_from(&mut [0; 2000]) {
+        loop {
+            let (bytes, from) = reader.recv_from(&mut [0; 2000]).unwrap();
+            if bytes == LAST {
+                return hosts.len();
+            }
             hosts.insert(from);
         }
-        hosts.len()
     });
     let began = Instant::now();
     for number in 0..HOSTS {
         socket.send_to(&[1; 1200], format!("100.64.{}.{}:443", number / 250, number % 250)).unwrap();
     }
     let sent = began.elapsed();
-    let answered = reading.join().unwrap();
+    // Answers keep their order, so that all others have come or were dropped before one of these.
+    let mut marks = 0;
+    while !reading.is_finished() {
+        socket.send_to(&[1; LAST], "100.64.0.1:443").unwrap();
+        marks += 1;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let answered = reading.join().unwrap() as u64;
     let last = client("100.64.0.1");
     last.send(&[1, 2]).unwrap();
     receive(&last, &mut [0; 10]).unwrap();
@@ -107,7 +119,7 @@ fn thousands_of_hosts_answer_at_once() {
     println!("{answered} of {HOSTS}, sent in {sent:?}; {:?} {:?}", truth.counters, truth.lateness);
     // What echo server and reader dropped is no fault of the Internet.
     let dropped = truth.counters.dropped_at_servers.unwrap() + truth.counters.dropped_at_scanner.unwrap();
-    assert_eq!(answered as u64 + dropped, HOSTS as u64);
+    assert!((HOSTS as u64..=HOSTS as u64 + marks).contains(&(answered + dropped)), "{answered} and {dropped} dropped");
     assert_eq!((truth.counters.dropped_at_interface, truth.counters.dropped_inside), (Some(0), Some(0)));
-    assert_eq!(truth.counters.from_clients, HOSTS as u64 + 1);
+    assert_eq!(truth.counters.from_clients, HOSTS as u64 + marks + 1);
 }

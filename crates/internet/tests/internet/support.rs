@@ -4,7 +4,11 @@ use std::{
     io,
     net::{IpAddr, SocketAddr, UdpSocket},
     os::fd::AsRawFd,
-    thread,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -14,8 +18,8 @@ use nix::sys::{
 };
 use quiclab_internet::{Behaviour, Description, Group, Host, Internet, Server};
 
-/// How long clients wait.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How long clients wait for what must come. It measures nothing: it ends a test that hangs.
+pub const PATIENCE: Duration = Duration::from_secs(300);
 /// How long nothing must come for a test to believe that nothing comes.
 pub const SILENCE: Duration = Duration::from_millis(300);
 /// Name of the server of [`echo`].
@@ -106,29 +110,47 @@ pub fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, u64)
     Ok((message.bytes, time.expect("a time stamp")))
 }
 
-/// How many times as long as on an idle machine waking takes here and now, at least 1, by round trips over the loopback.
+/// Measures, beside a test, how many times as long as on an idle machine waking takes: by round trips over the loopback.
 ///
 /// Limits of times are multiplied by it: a test is about the Internet and not about the machine.
-pub fn slowness() -> f64 {
-    /// Two wakings and four system calls, on the machine where the limits were chosen.
-    const IDLE_NS: f64 = 30_000.0;
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(echo()).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut times: Vec<_> = (0..200)
-        .map(|_| {
-            let began = std::time::Instant::now();
-            socket.send(&[1; 1200]).unwrap();
-            socket.recv(&mut [0; 2000]).unwrap();
-            thread::sleep(Duration::from_millis(1));
-            began.elapsed().as_nanos() as i64 - 1_000_000
-        })
-        .collect();
-    // The slower of both halves, as the machine may be busy only now and then.
-    let halves = [times.split_off(times.len() / 2), times].map(|half| quantile(half, 0.75));
-    let slowness = (halves[0].max(halves[1]) as f64 / IDLE_NS).max(1.0);
-    println!("waking takes {slowness:.1} times as long as on an idle machine");
-    slowness
+pub struct Slowness {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<i64>>,
+}
+
+impl Slowness {
+    /// Begins.
+    pub fn watch() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = thread::spawn(move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.connect(echo()).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut times = Vec::new();
+            while times.len() < 100 || !stopped.load(Ordering::Relaxed) {
+                let began = std::time::Instant::now();
+                socket.send(&[1; 1200]).unwrap();
+                socket.recv(&mut [0; 2000]).unwrap();
+                thread::sleep(Duration::from_millis(1));
+                times.push(began.elapsed().as_nanos() as i64 - 1_000_000);
+            }
+            times
+        });
+        Self { stop, thread }
+    }
+
+    /// Ends, and gives the factor, at least 1: that of the slowest quarter of the time, as the machine may be busy only now and then.
+    pub fn factor(self) -> f64 {
+        /// Two wakings and four system calls, on the machine where the limits were chosen.
+        const IDLE_NS: f64 = 30_000.0;
+        self.stop.store(true, Ordering::Relaxed);
+        let times = self.thread.join().unwrap();
+        let quarters = times.chunks(times.len().div_ceil(4)).map(|quarter| quantile(quarter.to_vec(), 0.75));
+        let slowness = (quarters.max().unwrap() as f64 / IDLE_NS).max(1.0);
+        println!("waking takes {slowness:.1} times as long as on an idle machine");
+        slowness
+    }
 }
 
 /// Datagrams until nothing came for [`SILENCE`].

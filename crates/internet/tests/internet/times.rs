@@ -3,10 +3,11 @@
 use std::{thread, time::Duration};
 
 use quiclab_internet::{Behaviour, Delay, MOST_PASSED, Passed};
+use quiclab_testing::Wakings;
 
 use crate::{
     Case,
-    support::{ECHO, client, host, internet, median, millis, now_ns, quantile, receive, serve, slowness},
+    support::{ECHO, Slowness, client, host, internet, median, millis, now_ns, quantile, receive, serve},
 };
 
 pub const CASES: &[Case] = &[
@@ -35,9 +36,9 @@ fn round_trips(address: &str, count: usize) -> Vec<i64> {
 fn every_host_has_its_rtt() {
     let hosts = [("100.64.0.1", 0), ("100.64.0.2", 10), ("203.0.113.7", 43), ("2001:db8:64::9", 20)];
     let internet = internet(hosts.iter().map(|(address, rtt)| host(address, *rtt, serve(ECHO))).collect());
-    let before = slowness();
+    let slowness = Slowness::watch();
     let seen = hosts.map(|(address, _)| round_trips(address, MOST_PASSED));
-    let slowness = before.max(slowness());
+    let slowness = slowness.factor();
     let truth = internet.stop().unwrap();
     println!("{:?}", truth.lateness);
     for (flow, round_trips) in truth.flows.iter().zip(seen) {
@@ -70,7 +71,7 @@ fn delays_do_not_depend_on_when_a_server_is_read() {
     let internet = internet(vec![host("100.64.0.2", 10, serve(ECHO))]);
     let socket = client("100.64.0.2");
     let mut buffer = [0; 2000];
-    let mut spreads = Vec::new();
+    let (mut spreads, slowness) = (Vec::new(), Slowness::watch());
     for _ in 0..20 {
         socket.send(&[10; 1200]).unwrap();
         let times: Vec<_> = (0..10).map(|_| receive(&socket, &mut buffer).unwrap().1 as i64).collect();
@@ -79,7 +80,7 @@ fn delays_do_not_depend_on_when_a_server_is_read() {
     }
     let spread = median(spreads);
     println!("ten datagrams within {spread} ns");
-    assert!((spread as f64) < 1_000_000.0 * slowness(), "{spread}");
+    assert!((spread as f64) < 1_000_000.0 * slowness.factor(), "{spread}");
     drop(internet);
 }
 
@@ -87,11 +88,14 @@ fn jitter_adds_its_mean_twice_and_keeps_the_order() {
     let mut one = host("100.64.0.3", 4, serve(ECHO));
     one.jitter = Delay::Uniform(millis(4));
     let internet = internet(vec![one]);
+    let wakings = Wakings::watch();
     let beyond: Vec<_> = round_trips("100.64.0.3", 150).into_iter().map(|rtt| rtt - 4_000_000).collect();
+    let delays = wakings.delays();
+    let late = delays.iter().map(|delay| delay.as_nanos() as i64).sum::<i64>() / delays.len() as i64;
     let mean = beyond.iter().sum::<i64>() / beyond.len() as i64;
-    println!("{mean} ns");
-    // Standard deviation of the sum of two uniform ones: 1.63 ms; of the mean of 150: 0.13 ms.
-    assert!((mean - 4_000_000).abs() < 1_200_000, "{mean}");
+    println!("{mean} ns, woken {late} ns late on average");
+    // Standard deviation of the sum of two uniform ones: 1.63 ms; of the mean of 150: 0.13 ms. Four threads are woken on the way.
+    assert!(mean > 4_000_000 - 600_000 && mean < 4_000_000 + 600_000 + 8 * late, "{mean}, {late}");
     assert!(beyond.iter().max().unwrap() - beyond.iter().min().unwrap() > 3_000_000);
     let socket = client("100.64.0.3");
     let mut buffer = [0; 2000];
@@ -109,12 +113,14 @@ fn a_trickle_has_its_gaps() {
     let behaviour = Behaviour::Trickle { server: ECHO.to_owned(), gap: millis(20) };
     let internet = internet(vec![host("100.64.0.4", 2, behaviour)]);
     let socket = client("100.64.0.4");
+    let wakings = Wakings::watch();
     socket.send(&[5; 1200]).unwrap();
     let mut buffer = [0; 2000];
     let times: Vec<_> = (0..5).map(|_| receive(&socket, &mut buffer).unwrap().1 as i64).collect();
+    let late = wakings.latest().as_nanos() as i64;
     let gaps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     println!("{gaps:?}");
-    assert!((median(gaps) - 20_000_000).abs() < 5_000_000);
+    assert!((median(gaps) - 20_000_000).abs() < 5_000_000 + 2 * late, "woken {late} ns late");
     let truth = internet.stop().unwrap();
     let left: Vec<_> = truth.flows[0].to_client.iter().map(|passed| passed.at_host_ns as i64).collect();
     assert!(left.windows(2).all(|pair| pair[1] - pair[0] >= 20_000_000), "{left:?}");
@@ -128,6 +134,7 @@ fn a_late_certificate_holds_back_all_but_an_instant_ack() {
         host("100.64.0.2", 6, late(false, Delay::Constant(millis(30)))),
         host("100.64.0.3", 6, late(true, log_normal)),
     ]);
+    let wakings = Wakings::watch();
     let mut buffer = [0; 2000];
     for (address, flows) in [("100.64.0.1", 1), ("100.64.0.2", 1), ("100.64.0.3", 30)] {
         for _ in 0..flows {
@@ -140,6 +147,7 @@ fn a_late_certificate_holds_back_all_but_an_instant_ack() {
             receive(&socket, &mut buffer).unwrap();
         }
     }
+    let wakings = wakings.delays();
     let truth = internet.stop().unwrap();
     let (mut delays, mut last, mut held, mut instant) = (Vec::new(), Vec::new(), 0, 0);
     for flow in &truth.flows {
@@ -159,9 +167,15 @@ fn a_late_certificate_holds_back_all_but_an_instant_ack() {
     }
     let (middle, least, most) = (median(delays.clone()), delays.iter().min().unwrap(), delays.iter().max().unwrap());
     println!("{middle} ns, from {least} to {most}; {instant} instant, {held} held");
-    assert!(instant >= 28 && held >= 2 * 28, "{instant} {held}");
+    // Of 32, and twice 32. The server has half the delay to answer, which takes it longer where the machine wakes it late.
+    let is_late = |delay: &&Duration| **delay > Duration::from_millis(5);
+    let late_share = wakings.iter().filter(is_late).count() as f64 / wakings.len() as f64;
+    let most_late = 4 + (3.0 * 32.0 * late_share) as usize;
+    assert!(instant + most_late >= 32 && held + 2 * most_late >= 2 * 32, "{instant} {held}, {late_share} late");
     // One RTT after the delay, and not another delay after that.
-    assert!((6_000_000..30_000_000).contains(&median(last)));
+    let late = wakings.last().unwrap().as_nanos() as i64;
+    let last = median(last);
+    assert!(last >= 6_000_000 && last < 30_000_000 + 2 * late, "{last}, {late}");
     // The standard error of the median is 1.25 * 0.4 * 60 ms by the root of 30.
     assert!((40_000_000..80_000_000).contains(&middle) && most - least > 30_000_000);
 }

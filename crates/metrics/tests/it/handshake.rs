@@ -1,17 +1,14 @@
 //! Handshakes of real stacks: what tshark shows of the same packets. Skipped, with a word on stderr, where it is not installed.
 
-use std::{path::PathBuf, process::Command};
+use std::process::Command;
 
 use quiclab_metrics::{AnalysisSettings, HandshakeTaps, RunMetrics, analyze};
+use quiclab_testing::{files::capture, has_program};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role};
-
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/tests/data/captures/{name}.pcapng"))
-}
 
 /// What was measured for the server.
 fn server(name: &str) -> RunMetrics {
-    let file = std::fs::read(path(name)).unwrap();
+    let file = std::fs::read(capture(name)).unwrap();
     let dissector = Dissector::new(DissectorSettings::default());
     let reader = CaptureReader::new(file.as_slice()).unwrap();
     let analysis = analyze(reader, dissector, AnalysisSettings::default(), &mut |_, _, _| {}).unwrap();
@@ -40,12 +37,11 @@ fn rows(name: &str) -> Option<Vec<Row>> {
         "tls.handshake.type",
         "quic.crypto.offset",
     ];
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: tshark is not installed (apt-get install tshark)");
+    if !has_program("tshark", "tshark") {
         return None;
     }
     let mut tshark = Command::new("tshark");
-    tshark.arg("-r").arg(path(name)).args(["-d", "udp.port==4433,quic", "-T", "fields"]);
+    tshark.arg("-r").arg(capture(name)).args(["-d", "udp.port==4433,quic", "-T", "fields"]);
     FIELDS.iter().for_each(|field| {
         tshark.args(["-e", field]);
     });

@@ -1,17 +1,14 @@
 //! The classifier on captures of real stacks: without keys it says the same as with them, and tshark agrees.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::ops::ControlFlow;
 
 use quiclab_metrics::{AnalysisSettings, FirstAnswer, HandshakeClass, HandshakeStream, SeenHandshake, analyze};
+use quiclab_testing::files::capture;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
-
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/tests/data/captures/{name}.pcapng"))
-}
 
 /// Of each connection, with the secrets that are in the file.
 fn with_keys(name: &str) -> Vec<HandshakeClass> {
-    let file = std::fs::read(path(name)).unwrap();
+    let file = std::fs::read(capture(name)).unwrap();
     let dissector = Dissector::new(DissectorSettings::default());
     let reader = CaptureReader::new(file.as_slice()).unwrap();
     let analysis = analyze(reader, dissector, AnalysisSettings::default(), &mut |_, _, _| {}).unwrap();
@@ -20,7 +17,7 @@ fn with_keys(name: &str) -> Vec<HandshakeClass> {
 
 /// Of each connection, as somebody in the middle sees it.
 fn without_keys(name: &str) -> Vec<SeenHandshake> {
-    let file = std::fs::read(path(name)).unwrap();
+    let file = std::fs::read(capture(name)).unwrap();
     let mut reader = CaptureReader::new(file.as_slice()).unwrap();
     let mut stream = HandshakeStream::default();
     let mut seen = Vec::new();

@@ -7,16 +7,16 @@ use std::{
 };
 
 use crate::common::{quiclab, said};
+use quiclab_testing::files::{capture, captures};
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 use serde_json::Value;
 
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../metrics/tests/data/ngtcp2-cubic-rep1.pcap.gz");
-const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/data/captures");
 /// Where the source address of IPv4 begins in an Ethernet frame; the destination follows.
 const IPV4_ADDRESSES: usize = 26;
 
 fn shipped() -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(CAPTURES)
+    let mut files: Vec<PathBuf> = fs::read_dir(captures())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "pcapng"))
@@ -130,7 +130,7 @@ fn a_capture_that_is_cut_or_damaged_is_told_of_in_the_same_words() {
     assert_eq!(outputs(&file, 2, &[]).status, Some(1));
     // A block that claims to be longer than any.
     let block = [&6_u32.to_le_bytes()[..], &u32::MAX.to_le_bytes(), &bytes].concat();
-    let half = fs::read(Path::new(CAPTURES).join("quic-go.pcapng")).unwrap();
+    let half = fs::read(capture("quic-go.pcapng")).unwrap();
     fs::write(&file, [half, block].concat()).unwrap();
     assert_same_with_any_number(&file, &[]);
     let damaged = outputs(&file, 2, &[]);

@@ -8,7 +8,8 @@ use std::{
     process::Command,
 };
 
-use crate::common::{Bench, Said, TEST_STACKS, quiclab, records, said, wait_until};
+use crate::common::{Bench, Said, TEST_STACKS, quiclab, records, said};
+use quiclab_testing::wait_until;
 
 const EXPERIMENT: &str = r#"
 name = "tests/cache"

@@ -3,6 +3,7 @@
 use std::{fs, path::Path, process::Command};
 
 use crate::common::{Bench, REAL_STACKS, records, said};
+use quiclab_testing::has_program;
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
@@ -35,6 +36,9 @@ fn tshark(capture: &Path, filter: &str, field: &str) -> Vec<String> {
 
 #[test]
 fn servers_sign_with_the_key_that_was_asked_for_and_rsa_takes_longer() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let bench = Bench::new(EXPERIMENT);
     let result = said(&mut bench.run(REAL_STACKS, "out", &["--reps", "1"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);

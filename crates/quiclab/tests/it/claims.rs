@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use crate::common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, records, said};
+use quiclab_testing::has_program;
 
 #[test]
 fn a_setting_that_is_ignored_is_found() {
@@ -74,6 +75,9 @@ fn a_program_of_ones_own_is_a_stack() {
 
 #[test]
 fn a_program_that_keeps_the_contract_is_measured_as_it_is() {
+    if !has_program("go", "golang") {
+        return;
+    }
     let bench = Bench::new(
         "name = \"tests/own\"\ntitle = \"x\"\n[workload]\nsize = \"256 KiB\"\n[stack]\nname = \"my-endpoint\"\nhttp = \"hq\"\n",
     );

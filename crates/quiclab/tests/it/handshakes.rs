@@ -3,11 +3,10 @@
 use std::{
     fs, iter,
     process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
 };
 
 use crate::common::{Bench, Said, quiclab, said};
+use quiclab_testing::wait_until;
 use quiclab_trace::read_numbers;
 use serde_json::Value;
 
@@ -61,14 +60,11 @@ fn endpoints_run_on_the_processor_of_quiclab() {
     let mut command = quiclab();
     command.arg("handshakes").arg(bench.file()).args(["--stacks", SANS_IO, "--count", "1000000"]);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let endpoints = loop {
-        let found = descendants(child.id(), "quinn-sans-io");
-        if found.len() == 2 || Instant::now() > deadline {
-            break found;
-        }
-        thread::sleep(Duration::from_millis(10));
-    };
+    let mut endpoints = Vec::new();
+    wait_until("two endpoints", || {
+        endpoints = descendants(child.id(), "quinn-sans-io");
+        endpoints.len() == 2
+    });
     let processors: Vec<_> = endpoints.iter().map(|id| status(*id, "Cpus_allowed_list")).collect();
     child.kill().unwrap();
     child.wait().unwrap();

@@ -9,6 +9,7 @@ use std::{
 };
 
 use crate::common::{REAL_STACKS, Said, quiclab, said};
+use quiclab_testing::has_program;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -53,6 +54,12 @@ impl Place {
 
 #[test]
 fn an_image_is_imported_from_both_layouts_and_runs_as_server_and_client() {
+    if !has_program("mmdebstrap", "mmdebstrap") {
+        return;
+    }
+    if !has_program("go", "golang") {
+        return;
+    }
     let place = Place::new();
     let layers = [base_layer(), forgotten_layer(&place), endpoint_layer(&place)];
     docker_save(&layers, &place.path("saved.tar"));

@@ -5,7 +5,8 @@ use std::{
     process::{Output, Stdio},
 };
 
-use crate::common::{Bench, TEST_STACKS, processes_with, quiclab, records, said, wait_until};
+use crate::common::{Bench, TEST_STACKS, quiclab, records, said};
+use quiclab_testing::{processes_with, wait_until};
 
 const EXPERIMENT: &str = r#"
 name = "tests/interruption"

@@ -6,9 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::common::{Bench, REAL_STACKS, path_with, processes_with, program, quiclab, records, said, wait_until};
+use crate::common::{Bench, REAL_STACKS, path_with, program, quiclab, records, said};
 use quiclab_metrics::RunMetrics;
 use quiclab_testbed::{cache::Cache, vm::kernel::Kernel};
+use quiclab_testing::{processes_with, wait_until};
 
 const EXPERIMENT: &str = r#"
 name = "tests/kernel"

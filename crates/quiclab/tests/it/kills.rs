@@ -15,9 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::common::{processes_with, said, wait_until};
+use crate::common::said;
 use cases::{Case, QUICK, all};
 use place::Place;
+use quiclab_testing::{processes_with, wait_until};
 
 /// Of these, the next start is not killed, and must finish what the killed ones began.
 const FINISHED_OF: u64 = 4;

@@ -3,9 +3,10 @@
 use std::fs;
 
 use crate::common::{quiclab, said};
+use quiclab_testing::files::capture;
 
 fn captures(name: &str) -> String {
-    format!("{}/../wire/tests/data/captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR"))
+    capture(name).display().to_string()
 }
 
 /// The page of a capture's handshakes.

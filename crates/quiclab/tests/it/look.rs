@@ -3,10 +3,11 @@
 use std::fs;
 
 use crate::common::{quiclab, said};
+use quiclab_testing::files;
 use serde_json::Value;
 
 fn capture(name: &str) -> String {
-    format!("{}/../wire/tests/data/captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR"))
+    files::capture(name).display().to_string()
 }
 
 /// The page of captures, and what the command printed.

@@ -4,6 +4,7 @@ use crate::common;
 use std::fs;
 
 use crate::common::{Bench, TEST_STACKS, path_with, program, records, said};
+use quiclab_testing::has_namespaces;
 
 const EXPERIMENT: &str = r#"
 name = "tests/machine"
@@ -91,6 +92,9 @@ fn on_a_disk_of(size: &str, bench: &Bench) -> common::Said {
 
 #[test]
 fn a_full_disk_is_told_before_the_run_and_after_it() {
+    if !has_namespaces() {
+        return;
+    }
     let bench = Bench::new(EXPERIMENT);
     // No room for the results of the guest.
     let before = on_a_disk_of("64m", &bench);

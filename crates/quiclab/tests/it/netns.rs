@@ -8,10 +8,11 @@ use std::{
     process::{Command, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use crate::common::{Bench, TEST_STACKS, records, said, wait_until};
+use crate::common::{Bench, TEST_STACKS, records, said};
+use quiclab_testing::{has_namespaces, wait_until};
 use serde_json::Value;
 
 /// A transfer that is limited by its rate: 2 MiB at 20 Mbit/s take nearly a second.
@@ -37,6 +38,9 @@ fn json(record: &Path, file: &str) -> Value {
 
 #[test]
 fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
+    if !has_namespaces() {
+        return;
+    }
     let _turn = in_turn();
     let bench = Bench::new(EXPERIMENT);
     for testbed in ["vm", "netns"] {
@@ -112,6 +116,9 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
 
 #[test]
 fn settings_of_the_virtual_machine_are_refused_by_name() {
+    if !has_namespaces() {
+        return;
+    }
     let bench = Bench::new(&format!("{EXPERIMENT}vm.nanoseconds_per_instruction = 2\n"));
     let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     assert_eq!(result.status, Some(125), "{}", result.errors);
@@ -161,6 +168,9 @@ fn all_processes() -> Vec<u32> {
 
 #[test]
 fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
+    if !has_namespaces() {
+        return;
+    }
     let _turn = in_turn();
     let bench = Bench::new(EXPERIMENT);
     let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -175,11 +185,7 @@ fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
         let mut command: Command =
             bench.run(TEST_STACKS, &format!("killed-{kill}"), &["--testbed", "netns", "--wait-for-quiet", "0"]);
         let mut quiclab = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let start = Instant::now();
-        let agent_runs = || !descendants(quiclab.id()).is_empty();
-        while !agent_runs() && start.elapsed() < Duration::from_secs(60) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("the agent", || !descendants(quiclab.id()).is_empty());
         // Moments from the start of the agent to the end of the run.
         thread::sleep(Duration::from_millis(kill * 977 % 1500));
         let processes = descendants(quiclab.id());
@@ -198,6 +204,9 @@ fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
 
 #[test]
 fn endpoints_that_attack_find_the_walls_of_the_virtual_machine_here_too() {
+    if !has_namespaces() {
+        return;
+    }
     let _turn = in_turn();
     let bench = Bench::new(
         r#"
@@ -239,6 +248,9 @@ workload.timeout = "4 s"
 
 #[test]
 fn a_second_quiclab_waits_for_its_turn_and_says_whose_it_is() {
+    if !has_namespaces() {
+        return;
+    }
     let _turn = in_turn();
     let bench = Bench::new(EXPERIMENT);
     let mut command = bench.run(TEST_STACKS, "first", &["--testbed", "netns", "--reps", "4"]);
@@ -250,12 +262,15 @@ fn a_second_quiclab_waits_for_its_turn_and_says_whose_it_is() {
     wait_until("the first one to perform a run", turn);
     let holder = format!("process {} in ", first.id());
     let mut tries = 0;
-    let refused = wait_for(|| {
+    let mut refused = None;
+    wait_until("a refusal that names the first one", || {
         tries += 1;
-        let refused =
-            said(&mut bench.run(TEST_STACKS, &format!("refused-{tries}"), &["--testbed", "netns", "--no-wait"]));
-        refused.errors.contains(&holder).then_some(refused)
+        let out = format!("refused-{tries}");
+        let found = said(&mut bench.run(TEST_STACKS, &out, &["--testbed", "netns", "--no-wait"]));
+        refused = found.errors.contains(&holder).then_some(found);
+        refused.is_some()
     });
+    let refused = refused.unwrap();
     assert_ne!(refused.status, Some(0));
     assert!(refused.errors.contains("hint: without --no-wait this one waits for its end"), "{}", refused.errors);
     let second = bench.run(TEST_STACKS, "third", &["--testbed", "netns"]).stderr(Stdio::piped()).spawn().unwrap();
@@ -268,18 +283,6 @@ fn a_second_quiclab_waits_for_its_turn_and_says_whose_it_is() {
     assert_eq!(records(&bench.out("third")).len(), 1);
 }
 
-/// What `look` finds, which must be within a minute.
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(start.elapsed() < Duration::from_secs(60), "waited too long");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Tests that perform runs here take turns, as their processes would, so that none waits when it is to be killed.
 fn in_turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -288,6 +291,9 @@ fn in_turn() -> MutexGuard<'static, ()> {
 
 #[test]
 fn super_packets_and_jumbo_frames_are_measured_as_packets() {
+    if !has_namespaces() {
+        return;
+    }
     let _turn = in_turn();
     let settings = "hosts.offloads = \"on\"\npath.mtu = 4000\npath.burst = \"16 KiB\"\nhosts.server_cpus = \"0\"\ntap.snaplen = \"128 B\"\n";
     let experiment = format!("{EXPERIMENT}{settings}").replace("\"misbehaving\"", "\"tcp-tls\"");
@@ -311,6 +317,9 @@ fn super_packets_and_jumbo_frames_are_measured_as_packets() {
 
 #[test]
 fn zeros_that_are_not_kept_arrive() {
+    if !has_namespaces() {
+        return;
+    }
     let _turn = in_turn();
     let settings = "workload.contents = \"zeros\"\nworkload.keep = false\nworkload.size_of = \"all\"\nworkload.files = 3\n\
                     tap.snaplen = \"128 B\"\n";
@@ -336,6 +345,9 @@ fn zeros_that_are_not_kept_arrive() {
 
 #[test]
 fn what_this_machine_does_not_have_is_refused_with_what_to_do() {
+    if !has_namespaces() {
+        return;
+    }
     for (line, expected) in [
         ("hosts.server_cpus = \"8191\"", "hosts.server_cpus: found 8191"),
         ("hosts.udp_receive_buffer = \"3001 B\"", "sysctl -w net.core.rmem_default=3001"),

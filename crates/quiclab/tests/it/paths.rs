@@ -4,6 +4,7 @@ use crate::common;
 use std::path::PathBuf;
 
 use crate::common::{Bench, quiclab, records, said};
+use quiclab_testing::has_program;
 use serde_json::Value;
 
 const EXPERIMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
@@ -86,6 +87,9 @@ fn is_binomial((count, hits): (f64, f64), probability: f64) -> bool {
 
 #[test]
 fn independent_loss_has_its_probability_and_both_taps_see_it() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let seen = only("loss");
     let counted = seen.counted("to_client", "loss", "drops", "random_loss");
     assert!(is_binomial(counted, 0.01), "{counted:?}");
@@ -114,6 +118,9 @@ fn a_rule_drops_every_fiftieth_packet() {
 
 #[test]
 fn packets_that_are_held_back_are_overtaken() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let seen = only("reorder");
     let payloads = |tap| seen.fields(tap, "193.167.0.100", "udp.payload");
     let (sent, arrived) = (payloads(1), payloads(0));
@@ -126,6 +133,9 @@ fn packets_that_are_held_back_are_overtaken() {
 
 #[test]
 fn jitter_stays_within_its_bounds_and_keeps_the_order() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let seen = only("jitter");
     let rtt = |name: &str| seen.metrics["metrics"][name].as_f64().unwrap();
     assert!(rtt("rtt_min_ns") >= 40e6, "{}", seen.metrics);
@@ -141,6 +151,9 @@ fn jitter_stays_within_its_bounds_and_keeps_the_order() {
 
 #[test]
 fn copies_are_as_many_as_asked_for() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let seen = only("duplicate");
     let counted = seen.counted("to_client", "duplicate", "counts", "copied");
     assert!(is_binomial(counted, 0.02), "{counted:?}");
@@ -153,6 +166,9 @@ fn copies_are_as_many_as_asked_for() {
 
 #[test]
 fn flipped_bits_are_on_the_wire_and_stop_the_packet() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let seen = only("bit-errors");
     let (count, corrupted) = seen.counted("to_client", "bit_errors", "counts", "corrupted");
     let bytes = seen.fields(1, SERVER, "frame.len").iter().map(|length| length.parse::<f64>().unwrap()).sum::<f64>();
@@ -163,6 +179,9 @@ fn flipped_bits_are_on_the_wire_and_stop_the_packet() {
 
 #[test]
 fn a_trace_gives_its_mean_rate() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let seen = only("rate-trace");
     let times = seen.fields(1, SERVER, "frame.time_epoch");
     let lengths = seen.fields(1, SERVER, "frame.len");
@@ -246,6 +265,9 @@ to_server = [
 
 #[test]
 fn the_kernel_of_the_virtual_machine_does_its_stages() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let bench = Bench::new(IN_THE_KERNEL);
     let result = said(&mut bench.run(common::REAL_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);

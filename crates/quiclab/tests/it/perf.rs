@@ -7,9 +7,11 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
+    time::Instant,
 };
 
-use crate::common::{REAL_STACKS, Said, processes_with, quiclab, said, wait_until};
+use crate::common::{REAL_STACKS, Said, quiclab, said};
+use quiclab_testing::{Wakings, has_namespaces, has_program, processes_with, skip, wait_until};
 use serde_json::Value;
 
 /// Carries zeros over plain TCP. `MANNER` stands for what is wrong with it.
@@ -130,22 +132,51 @@ fn json(said: &Said) -> Value {
 
 #[test]
 fn a_time_is_kept_and_what_arrives_is_counted_in_both_directions() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     for (direction, number) in [(&[][..], 0), (&["-R"], 1)] {
-        let found = json(&ask("plain", &[&["-t", "1", "-i", "0.3", "-J", "--roofline"], direction].concat()));
+        let (start, wakings) = (Instant::now(), Wakings::watch());
+        let found = json(&ask("plain", &[&["-t", "1", "-i", "0.3", "-J"], direction].concat()));
+        let (took, late) = (start.elapsed().as_secs_f64(), wakings.latest().as_secs_f64());
         assert_eq!(found["start"]["test_start"]["reverse"], number);
         let end = &found["end"];
         let (sent, received) = (&end["sum_sent"], &end["sum_received"]);
         let bytes = received["bytes"].as_u64().unwrap();
         assert!(bytes > 1_000_000 && bytes <= sent["bytes"].as_u64().unwrap(), "{end}");
         let (seconds, rate) = (received["seconds"].as_f64().unwrap(), received["bits_per_second"].as_f64().unwrap());
-        // Other tests share the cores.
-        assert!((0.5..10.0).contains(&seconds), "{end}");
+        // The client goes on for a second by its own clock, and the command does other things besides.
+        assert!(seconds > 0.9 && seconds < took, "{took} s: {end}");
         assert!((rate * seconds / 8.0 / bytes as f64 - 1.0).abs() < 1e-9, "{end}");
         let rows = found["intervals"].as_array().unwrap();
         let sum: u64 = rows.iter().map(|row| row["sum"]["bytes"].as_u64().unwrap()).sum();
-        assert!(rows.len() >= 2 && sum <= bytes && sum > bytes / 2, "{found}");
+        // Three, and one fewer for each 0.3 s that the machine was late.
+        let fewest = (((1.0 - late) / 0.3) as usize).saturating_sub(1).max(1);
+        assert!(rows.len() >= fewest && sum <= bytes, "{late} s late: {found}");
+        assert!(sum > bytes / 2 || late > 0.1, "{late} s late: {found}");
         assert_eq!(rows[0]["quiclab"]["rtt_ns"], 1_500_000);
         assert_eq!(rows[0]["quiclab"]["window_bytes"], Value::Null);
+        for side in ["host_total", "remote_total"] {
+            assert!(end["cpu_utilization_percent"][side].as_f64().unwrap() > 0.0, "{end}");
+        }
+    }
+}
+
+/// A number of bytes, as CPU time is what is sampled: it is the same however long a busy machine needs for it.
+#[test]
+fn the_cpu_time_of_both_ends_is_split_into_parts_that_add_up() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
+    for (direction, number) in [(&[][..], 0), (&["-R"], 1)] {
+        let found = json(&ask("plain", &[&["-n", "2 GB", "-J", "--roofline"], direction].concat()));
+        let end = &found["end"];
         let roofline = &end["quiclab_roofline"];
         assert!(roofline["best_quic_bits_per_second"].as_f64().unwrap() > 0.0, "{end}");
         assert!(roofline["share"].as_f64().unwrap() > 0.0, "{end}");
@@ -153,6 +184,9 @@ fn a_time_is_kept_and_what_arrives_is_counted_in_both_directions() {
             assert!(roofline["parts"][part]["send_ns_per_byte"].as_f64().unwrap() > 0.0, "{end}");
         }
         // Of both ends the parts add up to what they used.
+        if !roofline["not_sampled"].is_null() {
+            skip(format_args!("CPU time cannot be sampled: {}", roofline["not_sampled"]));
+        }
         let samples = roofline["not_sampled"].is_null();
         let ends = if number == 0 { ["client", "server"] } else { ["server", "client"] };
         for (side, split) in ["sender", "receiver"].into_iter().zip(ends.map(|end| &roofline["cpu_split"][end])) {
@@ -164,14 +198,17 @@ fn a_time_is_kept_and_what_arrives_is_counted_in_both_directions() {
             let memory = end["quiclab"][side]["peak_memory_bytes"].as_u64().unwrap();
             assert!((1 << 20..200 << 20).contains(&memory), "{side}: {end}");
         }
-        for side in ["host_total", "remote_total"] {
-            assert!(end["cpu_utilization_percent"][side].as_f64().unwrap() > 0.0, "{end}");
-        }
     }
 }
 
 #[test]
 fn a_number_of_bytes_is_carried_exactly_by_each_connection() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     let found = json(&ask("plain", &["-n", "60 MB", "--connections", "2", "-J", "--repeat", "2"]));
     let tests = found.as_array().unwrap();
     assert_eq!(tests.len(), 2);
@@ -185,6 +222,12 @@ fn a_number_of_bytes_is_carried_exactly_by_each_connection() {
 
 #[test]
 fn people_see_lines_a_summary_and_a_median() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     let found = ask("plain", &["-t", "1", "-i", "0.4", "--repeat", "2"]);
     assert_eq!(found.status, Some(0), "{found:?}");
     let starts = ["plain own sends to plain own: 1 connection of 1 stream, 1 s\n", "      seconds"];
@@ -198,6 +241,12 @@ fn people_see_lines_a_summary_and_a_median() {
 
 #[test]
 fn what_endpoints_do_wrong_is_named_and_nothing_is_left() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     for (manner, expected) in [
         ("refuses", "the server's stack does not support what is asked of it (exit status 127)"),
         ("writes-nonsense", "line 1 of the progress file: found \"fast\", expected an object"),
@@ -216,6 +265,12 @@ fn what_endpoints_do_wrong_is_named_and_nothing_is_left() {
 
 #[test]
 fn what_cannot_be_tested_is_an_error_before_anything_starts() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     let plain = |more: &[&str]| ask("plain", more);
     for (more, expected) in [
         (&["-t", "0"][..], "expected seconds, 0.1 to 86400"),
@@ -240,6 +295,12 @@ fn what_cannot_be_tested_is_an_error_before_anything_starts() {
 
 #[test]
 fn a_server_elsewhere_is_trusted_by_its_pin_and_gives_its_counters() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let port = {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -281,6 +342,12 @@ fn a_server_elsewhere_is_trusted_by_its_pin_and_gives_its_counters() {
 
 #[test]
 fn an_interrupted_test_shows_what_there_was() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let mut command = perf(folder.path(), "plain", &["-t", "600", "-i", "0.2"]);
@@ -300,6 +367,12 @@ fn an_interrupted_test_shows_what_there_was() {
 
 #[test]
 fn what_does_not_go_with_tcp_is_an_error_before_anything_is_built() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     let ask = |more: &[&str]| said(quiclab().args(["perf", "--stacks", REAL_STACKS]).args(more));
     for (more, expected) in [
         (&["--tcp", "--stack", "quinn"][..], "cannot be used with"),

@@ -4,7 +4,8 @@
 use crate::common;
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::common::{REAL_STACKS, Said, processes_with, quiclab, said};
+use crate::common::{REAL_STACKS, Said, quiclab, said};
+use quiclab_testing::{has_namespaces, has_program, processes_with};
 use serde_json::Value;
 
 /// 30 µs, 7 ms and 2 s, as hdrhistogram-go writes them.
@@ -89,6 +90,12 @@ fn is_near(found: &Value, expected: f64) -> bool {
 
 #[test]
 fn latencies_are_those_that_the_clients_wrote_put_together() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     let found = json(&ask("keeps", &["--rps", "-t", "0.5", "-i", "0.2", "-J", "--connections", "2"]));
     assert_eq!(found["start"]["quiclab"]["load"], "requests");
     assert_eq!(found["start"]["quiclab"]["response_bytes"], 1000);
@@ -119,6 +126,12 @@ fn latencies_are_those_that_the_clients_wrote_put_together() {
 
 #[test]
 fn a_client_without_a_load_or_with_wrong_latencies_is_named() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     for (manner, expected) in [
         ("bulk-only", "the client's stack, bulk-only own, does not have this load (QUICLAB_PERF_LOAD=requests)"),
         ("writes-none", "latencies: No such file"),
@@ -136,6 +149,12 @@ fn a_client_without_a_load_or_with_wrong_latencies_is_named() {
 
 #[test]
 fn options_that_do_not_go_together_are_refused() {
+    if !has_program("perl", "perl") {
+        return;
+    }
+    if !has_namespaces() {
+        return;
+    }
     for (more, expected) in [
         (&["--rps", "--hps"][..], "cannot be used with"),
         (&["--bidir", "-R"], "cannot be used with"),

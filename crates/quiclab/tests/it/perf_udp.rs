@@ -5,12 +5,14 @@ use std::{
     collections::VecDeque,
     fs,
     net::{Shutdown, TcpListener, TcpStream, UdpSocket},
+    os::fd::AsRawFd,
     process::{Child, Command, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use crate::common::{quiclab, said, wait_until};
+use crate::common::{quiclab, said};
+use quiclab_testing::{Wakings, has_namespaces, wait_until};
 use serde_json::Value;
 
 fn udp(more: &[&str]) -> Value {
@@ -21,9 +23,14 @@ fn udp(more: &[&str]) -> Value {
 
 #[test]
 fn as_many_datagrams_leave_as_fit_the_rate_and_the_time() {
+    if !has_namespaces() {
+        return;
+    }
     for (more, reverse) in [(&[][..], 0), (&["-R"], 1), (&["-6"], 0)] {
         // 8 Mbit/s of 1000 bytes: one each ms.
+        let wakings = Wakings::watch();
         let found = udp(&[&["-t", "1", "-b", "8M", "-l", "1000", "-i", "0.4"], more].concat());
+        let late = 3.0 * wakings.latest().as_secs_f64();
         let end = &found["end"]["quiclab"];
         assert_eq!(
             (&end["sent"], &end["packets"], &end["lost_packets"]),
@@ -32,17 +39,23 @@ fn as_many_datagrams_leave_as_fit_the_rate_and_the_time() {
         );
         assert_eq!((&end["bytes"], &found["start"]["test_start"]["reverse"]), (&1_000_000.into(), &reverse.into()));
         assert_eq!(found["end"]["sum_sent"]["bits_per_second"], 8e6);
-        // Other tests share the cores: late ones are sent at once.
+        // From the first to the last it is a second, but for how late the machine is at either end: late ones are sent at once.
         let rate = end["bits_per_second"].as_f64().unwrap();
-        assert!((6e6..10e6).contains(&rate), "{end}");
+        let (least, most) = (8e6 / (1.1 + late), 8e6 / (0.9 - late).max(0.01));
+        assert!((least..most).contains(&rate), "{late} s late: {end}");
         assert!(end["jitter_ns"].as_f64().unwrap() > 0.0, "{end}");
         let rows = found["intervals"].as_array().unwrap();
-        assert!(rows.len() >= 2 && rows[0]["sum"]["packets"].as_u64().unwrap() > 100, "{found}");
+        let first = rows[0]["sum"]["packets"].as_f64().unwrap();
+        assert!(rows.len() >= 2 || late > 0.3, "{late} s late: {found}");
+        assert!(first > 300.0 - 1000.0 * late, "{late} s late: {found}");
     }
 }
 
 #[test]
 fn a_sender_that_is_too_slow_says_so() {
+    if !has_namespaces() {
+        return;
+    }
     let end = &udp(&["-t", "1", "-b", "900 Gbit/s"])["end"]["quiclab"];
     assert!(end["notes"][0].as_str().unwrap().contains("of the rate that was asked for"), "{end}");
 }
@@ -54,7 +67,7 @@ struct Path {
 }
 
 impl Path {
-    /// Every tenth datagram is dropped, and every second one of the others arrives 3 ms late.
+    /// Every tenth datagram is dropped, and every second one of the others waits until three more have come: 3 ms, if none is late.
     fn new() -> Self {
         let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         // Another test may take the port before the server does: then it ends at once.
@@ -74,6 +87,7 @@ impl Path {
         let front = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = front.local_addr().unwrap().port();
         let datagrams = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+        enlarge(&datagrams);
         thread::spawn(move || {
             for client in front.incoming() {
                 let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", behind)).unwrap());
@@ -88,25 +102,38 @@ impl Path {
             }
         });
         thread::spawn(move || {
-            datagrams.set_read_timeout(Some(Duration::from_micros(200))).unwrap();
-            let (mut buffer, mut number) = ([0; 2000], 0);
-            let mut late: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+            datagrams.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+            let (mut buffer, mut number) = ([0; 2000], 0_u64);
+            let mut late: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
             loop {
-                while late.front().is_some_and(|(due, _)| *due <= Instant::now()) {
-                    datagrams.send_to(&late.pop_front().unwrap().1, ("127.0.0.1", behind)).unwrap();
-                }
-                let Ok((length, _)) = datagrams.recv_from(&mut buffer) else { continue };
-                number += 1;
-                match number % 10 {
-                    0 => {}
-                    place if place % 2 == 1 => {
-                        late.push_back((Instant::now() + Duration::from_millis(3), buffer[..length].to_vec()));
+                let received = datagrams.recv_from(&mut buffer);
+                if let Ok((length, _)) = received {
+                    number += 1;
+                    match number % 10 {
+                        0 => {}
+                        place if place % 2 == 1 => late.push_back((number + 3, buffer[..length].to_vec())),
+                        _ => drop(datagrams.send_to(&buffer[..length], ("127.0.0.1", behind)).unwrap()),
                     }
-                    _ => drop(datagrams.send_to(&buffer[..length], ("127.0.0.1", behind)).unwrap()),
+                }
+                // Where none comes, those that wait are the last ones.
+                while late.front().is_some_and(|(due, _)| *due <= number || received.is_err()) {
+                    datagrams.send_to(&late.pop_front().unwrap().1, ("127.0.0.1", behind)).unwrap();
                 }
             }
         });
         Self { server, port }
+    }
+}
+
+/// Room for what comes while this machine does something else. Root gets it all, and others as much as the machine allows.
+fn enlarge(socket: &UdpSocket) {
+    let value: libc::c_int = 8 << 20;
+    for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
+        let length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the value is as long as said.
+        _ = unsafe {
+            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const value).cast(), length)
+        };
     }
 }
 
@@ -119,8 +146,11 @@ impl Drop for Path {
 
 #[test]
 fn losses_order_and_jitter_are_those_of_the_path() {
+    if !has_namespaces() {
+        return;
+    }
     let path = Path::new();
-    let port = path.port.to_string();
+    let (port, wakings) = (path.port.to_string(), Wakings::watch());
     let end = &udp(&["-c", "127.0.0.1", "-p", &port, "-t", "2", "-b", "8M", "-l", "1000"])["end"]["quiclab"];
     assert_eq!(
         (&end["sent"], &end["packets"], &end["lost_packets"]),
@@ -128,16 +158,20 @@ fn losses_order_and_jitter_are_those_of_the_path() {
         "{end}"
     );
     assert_eq!((&end["lost_share"], &end["socket_drops"]), (&0.1.into(), &0.into()), "{end}");
-    // Those that are late, 1000, have been passed by one at least, if other tests do not hold it up.
+    // Those that are late, 1000, have been passed by one at least, but for those that wait when none comes for a while.
     let out_of_order = end["out_of_order"].as_u64().unwrap();
     assert!((500..=1000).contains(&out_of_order), "{end}");
-    // From one to the next the delay changes by 3 ms as a rule.
+    // From one to the next the delay changes by 3 ms as a rule, and by how late the machine is.
     let jitter = end["jitter_ns"].as_f64().unwrap();
-    assert!((0.8e6..9e6).contains(&jitter), "{end}");
+    let late_ns = wakings.latest().as_nanos() as f64;
+    assert!(jitter > 0.8e6 - late_ns && jitter > 0.0 && jitter < 9e6 + 3.0 * late_ns, "{late_ns} ns late: {end}");
 }
 
 #[test]
 fn a_server_of_udp_and_one_of_a_stack_are_not_the_same() {
+    if !has_namespaces() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let log = folder.path().join("log");

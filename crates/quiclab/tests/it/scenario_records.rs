@@ -5,8 +5,9 @@ use std::{fs, process::Stdio};
 use crate::common::{
     Bench, TEST_STACKS,
     models::{SMALL, read, run},
-    quiclab, records, said, wait_until,
+    quiclab, records, said,
 };
+use quiclab_testing::wait_until;
 use serde_json::Value;
 
 #[test]

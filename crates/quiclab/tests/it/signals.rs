@@ -10,11 +10,17 @@ use std::{
 };
 
 use crate::common::{TEST_STACKS, quiclab};
+use quiclab_testing::{Wakings, wait_until};
 
-/// From the signal to the end.
+/// From the signal to the end, on a machine that wakes threads when they asked for it. Of the command's own it has some 100 ms.
 const MOST: Duration = Duration::from_millis(300);
-/// A machine that does much else may miss that once.
+/// How many times one after the other the machine may be late on the way from the signal to the end, as a generous guess.
+const LATE: u32 = 20;
+/// A machine that is late once, and not when it was looked at, may miss it once.
 const TRIES: usize = 3;
+
+/// Ends a test that hangs; it measures nothing.
+const HANG: Duration = Duration::from_secs(300);
 
 /// A pipe with a name.
 fn pipe(folder: &Path) -> String {
@@ -28,21 +34,18 @@ fn pipe(folder: &Path) -> String {
 /// Waits until the process sleeps in a read, an open or a wait for another thread, and stays so.
 fn wait_until_it_sleeps(child: &mut Child, command: &Command) {
     let mut asleep = 0;
-    for _ in 0..600 {
+    wait_until("a process that sleeps", || {
         assert!(child.try_wait().unwrap().is_none(), "{command:?} ended before the signal");
         let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().flatten();
         let sleeps = |stat: String| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S"));
         let all = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok()).all(sleeps);
         asleep = if all { asleep + 1 } else { 0 };
-        if asleep == 12 {
-            return;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    panic!("it never sleeps");
+        asleep == 24
+    });
 }
 
-/// Starts `quiclab` with a standard input that stays open and says nothing, and returns how long it lives after a signal.
+/// Starts `quiclab` with a standard input that stays open and says nothing, and returns how long it lives after a signal,
+/// without what is the machine's: [`LATE`] times how late it wakes a thread meanwhile.
 fn end_after(signal: i32, command: &mut Command) -> (Duration, Option<i32>) {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let as_in_a_terminal = || {
@@ -56,22 +59,23 @@ fn end_after(signal: i32, command: &mut Command) -> (Duration, Option<i32>) {
     // SAFETY: what runs in the child before the program is async-signal-safe.
     let mut child = unsafe { command.pre_exec(as_in_a_terminal) }.spawn().unwrap();
     wait_until_it_sleeps(&mut child, command);
-    let start = Instant::now();
+    let (start, wakings) = (Instant::now(), Wakings::watch());
     // SAFETY: plain system call on our own child.
     unsafe { libc::kill(child.id() as i32, signal) };
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status,
-            None if start.elapsed() > Duration::from_secs(20) => {
+            None if start.elapsed() > HANG => {
                 child.kill().unwrap();
                 child.wait().unwrap();
-                panic!("{command:?} goes on after signal {signal}");
+                panic!("hung: {command:?} goes on minutes after signal {signal}");
             }
             None => thread::sleep(Duration::from_millis(5)),
         }
     };
+    let elapsed = start.elapsed();
     (
-        start.elapsed(),
+        elapsed.saturating_sub(LATE * wakings.latest()),
         status.code().or(std::os::unix::process::ExitStatusExt::signal(&status).map(|number| 128 + number)),
     )
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::common::{Bench, REAL_STACKS, records, said};
+use quiclab_testing::has_program;
 
 const EXPERIMENT: &str = r#"
 name = "tests/stacks"
@@ -19,6 +20,9 @@ size = "1 MiB"
 
 #[test]
 fn every_stack_transfers_a_file() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let bench = Bench::new(EXPERIMENT);
     let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);

@@ -3,7 +3,8 @@
 use crate::common;
 use std::{fs, path::Path};
 
-use crate::common::{Bench, Said, processes_with, program, quiclab, records, said};
+use crate::common::{Bench, Said, program, quiclab, records, said};
+use quiclab_testing::{has_program, processes_with};
 use serde_json::Value;
 
 /// The stacks that the simulator calls.
@@ -56,6 +57,9 @@ fn fresh_processes_give_the_same_bytes_and_verify_says_so() {
 
 #[test]
 fn the_packets_are_real_ones_and_add_up() {
+    if !has_program("tshark", "tshark") {
+        return;
+    }
     let files = Bench::new(&SMALL.replace("repetitions = 2", "repetitions = 1"));
     let result = run(&files, "out", &["--json"]);
     assert_eq!(result.status, Some(0), "{}", result.errors);
@@ -158,7 +162,7 @@ fn an_endpoint_that_goes_wrong_fails_its_run_and_is_told_of() {
         assert_eq!(result.status, Some(1), "{}", result.errors);
         assert!(result.errors.contains(expected), "{script}: {}", result.errors);
         assert!(records(&files.out("out")).is_empty());
-        common::wait_until("its end", || processes_with("sleep 54321").is_empty());
+        quiclab_testing::wait_until("its end", || processes_with("sleep 54321").is_empty());
         let kept = fs::read_dir(files.out("out/failed")).unwrap().next().unwrap().unwrap().path();
         assert!(kept.join("failure.txt").is_file() && kept.join("wire.pcapng").is_file());
         if script.contains("give up") {
@@ -177,10 +181,10 @@ fn an_endpoint_that_hangs_ends_with_the_command() {
     let mut command =
         files.run(SANS_IO, "out", &["--testbed", "sim", "-j", "1", "--stack", &folder.display().to_string()]);
     let mut child = command.stderr(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().unwrap();
-    common::wait_until("the endpoint", || !processes_with("sleep 98765").is_empty());
+    quiclab_testing::wait_until("the endpoint", || !processes_with("sleep 98765").is_empty());
     // Even where it cannot tell them.
     child.kill().unwrap();
     child.wait().unwrap();
-    common::wait_until("its end", || processes_with("sleep 98765").is_empty());
+    quiclab_testing::wait_until("its end", || processes_with("sleep 98765").is_empty());
     assert!(records(&files.out("out")).is_empty());
 }

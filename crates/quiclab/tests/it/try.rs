@@ -2,7 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use crate::common::{Said, processes_with, said, wait_until};
+use crate::common::{Said, said};
+use quiclab_testing::{processes_with, wait_until};
 
 /// Sends files over plain TCP. `MANNER` stands for what is wrong with it.
 const ENDPOINT: &str = r#"

@@ -8,6 +8,7 @@ use std::{
 
 use quiclab_internet::{Behaviour, INTERFACE, Internet, Name, Resolution, Rubbish, Unreachable, ways_out};
 use quiclab_testbed::loopback::ServerSettings;
+use quiclab_testing::Wakings;
 
 use crate::{
     Case,
@@ -127,6 +128,8 @@ fn names_are_resolved_and_who_is_excluded_is_not_asked() {
 
 fn a_scan_that_is_killed_asks_nobody_twice() {
     const TARGETS: usize = 400;
+    const KILLS: u32 = 4;
+    const RATE: f64 = 200.0;
     let mut place = Place::enter();
     let mut list = String::new();
     for target in 0..TARGETS {
@@ -137,7 +140,8 @@ fn a_scan_that_is_killed_asks_nobody_twice() {
     let list = place.file("list", &list);
     let out = place.path("out");
     let internet = Internet::start(&place.description).expect("an Internet");
-    for _ in 0..4 {
+    let wakings = Wakings::watch();
+    for _ in 0..KILLS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quiclab"));
         command.arg("scan").arg(&list).args([
             "--contact",
@@ -145,13 +149,14 @@ fn a_scan_that_is_killed_asks_nobody_twice() {
             "--format",
             "jsonl",
             "--rate",
-            "200/s",
+            &format!("{RATE}/s"),
         ]);
         let mut scan = command.arg("--out").arg(&out).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         thread::sleep(Duration::from_millis(400));
         scan.kill().unwrap();
         scan.wait().unwrap();
     }
+    let late = wakings.latest();
     check(&place.scan(&list, &out, &[]));
     let truth = internet.stop().unwrap();
     // A handshake that is refused has one datagram.
@@ -159,9 +164,12 @@ fn a_scan_that_is_killed_asks_nobody_twice() {
     assert!(asked.is_empty(), "{} of {TARGETS} were asked more than once", asked.len());
     let rows = rows(&out);
     assert_eq!(rows.len(), TARGETS);
+    // Those that were on their way at a kill: 50 ms of the rate, and what the rate has sent while the machine woke nobody.
+    let seconds = f64::from(KILLS) * (0.05 + late.as_secs_f64());
+    let most = (RATE * seconds) as usize;
     let interrupted = rows.values().filter(|row| row["outcome"] == "interrupted").count();
-    assert!(interrupted <= 40, "{interrupted} rows were lost");
-    assert!(rows.values().filter(|row| row["outcome"] == "refused").count() >= TARGETS - 40);
+    assert!(interrupted <= most, "{interrupted} rows were lost, woken {late:?} late");
+    assert_eq!(rows.values().filter(|row| row["outcome"] == "refused").count(), TARGETS - interrupted);
     place.leave();
 }
 
@@ -197,9 +205,10 @@ fn nothing_is_caught_up() {
     thread::sleep(Duration::from_millis(4_000));
     assert!(scan().wait().unwrap().success());
     let truth = internet.stop().unwrap();
-    // Of 6 rounds of the popular ones and 3 of the rare ones, those between the seconds 4 and 8 were missed.
+    // There are 6 rounds of the popular ones and 3 of the rare ones. The first is asked at once; in four seconds without a scan at least
+    // one of those that are due every two seconds is missed, whatever else the machine does.
     let asked = &truth.datagrams_to_host;
-    assert!((3..=5).contains(&asked[0]) && (3..=5).contains(&asked[1]), "{asked:?}");
+    assert!((1..=5).contains(&asked[0]) && (1..=5).contains(&asked[1]), "{asked:?}");
     assert!((1..=3).contains(&asked[2]) && (1..=3).contains(&asked[3]), "{asked:?}");
     let missed = std::fs::read_to_string(out.join("missed.jsonl")).unwrap();
     let missed: u64 = missed
@@ -208,6 +217,6 @@ fn nothing_is_caught_up() {
         .sum();
     // A kill can lose what the state of the last second did not say; nothing is asked twice for it.
     let all = asked.iter().sum::<u64>() + missed;
-    assert!((17..=19).contains(&all), "{asked:?}, {missed} missed");
+    assert!((17..=19).contains(&all) && missed > 0, "{asked:?}, {missed} missed");
     place.leave();
 }

@@ -6,11 +6,10 @@ use std::{
     net::UdpSocket,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    thread,
-    time::Duration,
 };
 
 use quiclab_internet::{Behaviour, Group, Internet, Name, Resolution, Unreachable};
+use quiclab_testing::wait_until;
 
 use crate::{
     Case,
@@ -80,10 +79,8 @@ fn two_scans_do_not_share_a_folder() {
     command.args(["--format", "jsonl", "--rate", "50/s", "--out"]).arg(&out);
     command.stdin(fs::File::open(&list).unwrap()).stderr(Stdio::null()).stdout(Stdio::null());
     let mut first = command.spawn().unwrap();
-    while !out.join("journal").exists() {
-        thread::sleep(Duration::from_millis(20));
-    }
-    thread::sleep(Duration::from_millis(500));
+    let asked = || fs::read_to_string(out.join("journal")).unwrap_or_default().matches("asking").count();
+    wait_until("the first one to ask", || asked() > 0);
     // Another list from standard input must not take the place of the one that is being read.
     let second = command.stdin(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
@@ -176,9 +173,7 @@ fn a_kill_between_the_addresses_of_a_name_skips_none() {
     };
     let mut first = scan("5/s");
     let asked = || fs::read_to_string(out.join("journal")).unwrap_or_default().matches("asking").count();
-    while asked() < 3 {
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("three addresses", || asked() >= 3);
     first.kill().unwrap();
     first.wait().unwrap();
     assert!(asked() < addresses.len(), "it was killed too late");

@@ -7,20 +7,11 @@ mod targets;
 use std::{env, fs, path::Path};
 
 use crate::common::{NAME, data};
+use quiclab_testing::replay;
 
 #[test]
 fn records_are_survived() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/record");
-    let mut inputs: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    inputs.sort();
-    assert!(!inputs.is_empty(), "no input in {}", folder.display());
-    for path in inputs {
-        let input = fs::read(&path).unwrap();
-        if let Err(panic) = std::panic::catch_unwind(|| targets::record(&input)) {
-            eprintln!("with {}", path.display());
-            std::panic::resume_unwind(panic);
-        }
-    }
+    replay::every_input_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/record"), targets::record);
 }
 
 /// What the fuzzer begins with: every schema of every file. With `UPDATE=1` they are written.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use quiclab_report::{Comparison, Question, render_comparison_html, render_html, settings_key};
+use quiclab_testing::has_program;
 
 const FIGURES: usize = 5;
 
@@ -32,6 +33,9 @@ fn complaints(log: &str) -> Vec<&str> {
 
 #[test]
 fn every_picture_is_drawn_without_a_complaint() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let (document, log) = load(&render_html(&common::input()));
     assert!(complaints(&log).is_empty(), "{:?}", complaints(&log));
     for id in ["gap-cdf", "train-lengths", "goodput", "drops", "packet-time"] {
@@ -44,6 +48,9 @@ fn every_picture_is_drawn_without_a_complaint() {
 
 #[test]
 fn the_page_of_a_comparison_draws_its_pictures() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let [one, other] = [36e6, 30e6].map(|goodput| common::side(&[goodput, goodput + 1e5, goodput + 3e5], &[]));
     let question = Question {
         names: ["main".to_owned(), "pr".to_owned()],
@@ -64,6 +71,9 @@ fn the_page_of_a_comparison_draws_its_pictures() {
 
 #[test]
 fn a_broken_page_would_be_noticed() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let page = render_html(&common::input()).replace("Plotly.newPlot(\"drops\"", "Plotly.noSuchThing(\"drops\"");
     let (_, log) = load(&page);
     assert!(!complaints(&log).is_empty(), "{log}");

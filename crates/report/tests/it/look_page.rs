@@ -4,6 +4,7 @@ use std::{fs, process::Command};
 
 use quiclab_metrics::Verdicts;
 use quiclab_report::{LookPacket, LookTransfer, render_look_html};
+use quiclab_testing::has_program;
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -77,6 +78,9 @@ fn shown(transfers: &[LookTransfer], address: &str, script: &str) -> (String, Ve
 /// The levels are a shortcut: what they give is what all values give.
 #[test]
 fn extremes_of_any_span_are_those_of_its_values() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let script = "
         let wrong = 0; let asked = 0;
         for (const series of Object.values(view.transfers[0].series).flat().filter((it) => it && it.extremes)) {
@@ -105,6 +109,9 @@ fn extremes_of_any_span_are_those_of_its_values() {
 /// Pixels of a colour of the trains are where packets of such trains are, and nowhere once they are out of view.
 #[test]
 fn packets_are_drawn_in_the_colour_of_their_train() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let script = "
         const count = (index) => { view.draw(); const colour = pixelOf(colours().trains[index]);
           return view.raster.pixels.reduce((sum, pixel) => sum + (pixel === colour ? 1 : 0), 0); };
@@ -119,6 +126,9 @@ fn packets_are_drawn_in_the_colour_of_their_train() {
 
 #[test]
 fn the_address_leads_to_a_packet_with_its_frames() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let script =
         "await new Promise((done) => setTimeout(done, 100)); const time = view.transfers[0].time[view.selected.place];
         say(`${document.getElementById('detail').textContent} ${time > view.from && time < view.to}`);";
@@ -131,6 +141,9 @@ fn the_address_leads_to_a_packet_with_its_frames() {
 
 #[test]
 fn the_address_can_name_the_second_transfer_and_the_same_place_twice() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let script = "
         const click = (type) => view.canvas.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: y, pointerId: 1 }));
         view.canvas.setPointerCapture = () => {};
@@ -154,6 +167,9 @@ fn the_address_can_name_the_second_transfer_and_the_same_place_twice() {
 
 #[test]
 fn a_part_of_a_transfer_fills_the_figure() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let mut part = transfer("part");
     part.packets.drain(..3000);
     let first = part.packets[0].time_ns;
@@ -163,6 +179,9 @@ fn a_part_of_a_transfer_fills_the_figure() {
 
 #[test]
 fn two_transfers_share_their_axes_of_time() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let mut other = transfer("other <b>");
     other.packets.truncate(1000);
     let script = "say(view.panels.map((panel) => panel.title + (panel.curves || []).map((it) => ` ${it.name}`).join()).join(';'))";

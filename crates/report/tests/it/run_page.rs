@@ -5,6 +5,7 @@ use std::{fs, process::Command};
 
 use quiclab_metrics::{SenderLog, SeriesPoint, Timeline, TimelineBurst};
 use quiclab_report::{RunPage, render_figures, render_run_html, render_run_svg};
+use quiclab_testing::has_program;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -122,6 +123,9 @@ fn what_is_not_known_is_said_and_not_drawn() {
 
 #[test]
 fn keys_zoom_and_reset() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let key = |key: &str| {
         format!("document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }}));")
     };
@@ -139,6 +143,9 @@ fn keys_zoom_and_reset() {
 
 #[test]
 fn dragging_over_a_part_zooms_to_it() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let (zoomed, complaints) = after(
         "const svg = document.getElementById('timeline'), box = svg.getBoundingClientRect();
          svg.setPointerCapture = () => {};
@@ -162,6 +169,9 @@ fn dragging_over_a_part_zooms_to_it() {
 
 #[test]
 fn every_figure_is_a_file_that_a_browser_reads() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
     let mut figures = render_figures(&common::input());
     let names: Vec<_> = figures.iter().map(|(name, _)| name.clone()).collect();
     for name in ["gap-cdf", "train-lengths", "goodput", "drops", "packet-time", "train-mix"] {

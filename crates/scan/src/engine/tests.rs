@@ -1,6 +1,7 @@
 //! Bytes of any kind from the server's address: without sockets, so that many can be tried.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -11,6 +12,14 @@ use super::*;
 mod client;
 
 use client::Client;
+
+/// Of handshakes, in virtual time.
+const TIMEOUT: Duration = Duration::from_millis(1_300);
+
+/// 2026-01-01 00:00:00 UTC.
+fn clock() -> Clock {
+    Clock::virtual_at(Moment { monotonic_ns: 0, unix_ns: 1_767_225_600_000_000_000 })
+}
 
 /// What a server sends.
 #[derive(Clone, Debug)]
@@ -48,8 +57,8 @@ proptest! {
     #[test]
     fn any_answers_end_in_one_outcome(answers in prop::collection::vec(sent(), 0..12), has_http in any::<bool>()) {
         let http = has_http.then(crate::HttpSettings::default);
-        let settings = ScanSettings { http, timeout: std::time::Duration::from_millis(1), ..ScanSettings::default() };
-        let mut engine = Engine::new(&settings, 1).expect("an engine");
+        let settings = ScanSettings { http, timeout: TIMEOUT, ..ScanSettings::default() };
+        let mut engine = Engine::new(&settings, 1, clock()).expect("an engine");
         let (server, local) = (address("192.0.2.1:443"), address("0.0.0.0:5000"));
         engine.ask(Request { id: 7, address: server, server_name: None, keeps_packets: true }, 0, local);
         let first = engine.outgoing(0).pop_front().expect("a first flight");
@@ -81,7 +90,7 @@ proptest! {
                 engine.on_sent(outgoing, now);
             }
         }
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        engine.pass(2 * TIMEOUT);
         engine.advance();
         while let Some(outgoing) = engine.outgoing(0).pop_front() {
             let now = engine.now();
@@ -95,9 +104,40 @@ proptest! {
     }
 }
 
+/// The first flight, and two probes after three times the initial RTT (RFC 9002 sections 6.2.2 and 6.2.4).
+#[test]
+fn a_silent_address_is_probed_after_a_second_and_takes_the_timeout_to_the_millisecond() {
+    const STEP: Duration = Duration::from_millis(1);
+    let settings = ScanSettings { timeout: TIMEOUT, ..ScanSettings::default() };
+    let mut engine = Engine::new(&settings, 1, clock()).expect("an engine");
+    engine.ask(
+        Request { id: 7, address: address("192.0.2.1:443"), server_name: None, keeps_packets: true },
+        0,
+        address("0.0.0.0:5000"),
+    );
+    let mut answers = Vec::new();
+    let mut passed = Duration::ZERO;
+    while answers.is_empty() {
+        engine.advance();
+        while let Some(outgoing) = engine.outgoing(0).pop_front() {
+            let now = engine.now();
+            engine.on_sent(outgoing, now);
+        }
+        engine.hand_out(&mut |answer| answers.push((passed, answer)));
+        engine.pass(STEP);
+        passed += STEP;
+        assert!(passed < 2 * TIMEOUT, "no answer within twice the timeout");
+    }
+    let (took, answer) = answers.remove(0);
+    assert_eq!(answer.outcome, Outcome::Silent);
+    assert!((TIMEOUT..=TIMEOUT + 2 * STEP).contains(&took), "{took:?}");
+    let sent: Vec<_> = answer.packets.iter().map(|packet| (packet.time_ns - answer.started) / 1_000_000).collect();
+    assert!(matches!(sent[..], [0, 999..=1001, 999..=1001]), "{sent:?} ms");
+}
+
 #[test]
 fn a_clock_that_is_set_breaks_no_duration_and_is_reported() {
-    let mut engine = Engine::new(&ScanSettings::default(), 1).expect("an engine");
+    let mut engine = Engine::new(&ScanSettings::default(), 1, clock()).expect("an engine");
     let (server, local) = (address("192.0.2.1:443"), address("0.0.0.0:5000"));
     engine.ask(Request { id: 7, address: server, server_name: None, keeps_packets: true }, 0, local);
     let first = engine.outgoing(0).pop_front().expect("a first flight");
@@ -105,7 +145,8 @@ fn a_clock_that_is_set_breaks_no_duration_and_is_reported() {
     let before = engine.now();
     engine.on_sent(first, before);
     let hour_ns = 3_600_000_000_000;
-    engine.shared.clock.set_by_ns = hour_ns;
+    engine.pass(Duration::from_millis(20));
+    engine.shared.clock.set_forwards(hour_ns);
     let payload = client.initial(0, &[0x1c, 1, 0, 0], 1200);
     // The kernel has the new time too.
     let now = engine.now();
@@ -117,15 +158,15 @@ fn a_clock_that_is_set_breaks_no_duration_and_is_reported() {
     let [answer] = &answers[..] else { panic!("{answers:?}") };
     assert_eq!(answer.outcome, Outcome::Closed);
     let took_ns = answer.packets[1].time_ns - answer.packets[0].time_ns;
-    assert_eq!(took_ns, now.monotonic_ns - before.monotonic_ns, "to the nanosecond: one clock measures it");
+    assert_eq!(took_ns, 20_000_000, "to the nanosecond: one clock measures it");
     assert!(answer.detail.as_deref().is_some_and(|it| it.contains("the clock was set by 3600.000 s")), "{answer:?}");
 }
 
 #[test]
 fn handshakes_with_one_address_end_in_any_order() {
-    let settings = ScanSettings { timeout: std::time::Duration::from_secs(60), ..ScanSettings::default() };
+    let settings = ScanSettings { timeout: Duration::from_secs(60), ..ScanSettings::default() };
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
-        let mut engine = Engine::new(&settings, 1).expect("an engine");
+        let mut engine = Engine::new(&settings, 1, clock()).expect("an engine");
         let server = address("192.0.2.1:443");
         for id in 0..3 {
             let request = Request { id, address: server, server_name: None, keeps_packets: false };

@@ -12,6 +12,8 @@ use quiclab_metrics::FirstAnswer;
 use quiclab_scan::{Answer, Outcome, Request, ScanCounters, ScanSettings, Scanner};
 
 const TIMEOUT: Duration = Duration::from_millis(1_200);
+/// Ends a scan that hangs; it measures nothing.
+const HANG: Duration = Duration::from_secs(300);
 
 /// A thread that is shown each datagram of a client, and once a millisecond nothing.
 struct Hostile {
@@ -61,15 +63,20 @@ fn answering(mut answer: impl FnMut(&UdpSocket, &Client, u8) + Send + 'static) -
     })
 }
 
+/// Asks a server whose answers end the handshake, however late they are.
 fn ask(server: SocketAddr) -> (Answer, ScanCounters) {
-    let settings = ScanSettings { timeout: TIMEOUT, ..ScanSettings::default() };
+    ask_within(HANG, server)
+}
+
+fn ask_within(timeout: Duration, server: SocketAddr) -> (Answer, ScanCounters) {
+    let settings = ScanSettings { timeout, ..ScanSettings::default() };
     let mut scanner = Scanner::new(&settings).expect("a scanner");
     scanner.ask(Request { id: 1, address: server, server_name: None, keeps_packets: false });
     let mut answers = Vec::new();
     let begin = Instant::now();
     while scanner.in_flight() > 0 {
         scanner.turn(Duration::from_millis(50), &mut |answer| answers.push(answer)).expect("a turn");
-        assert!(begin.elapsed() < TIMEOUT + Duration::from_secs(5), "no outcome within the timeout");
+        assert!(begin.elapsed() < timeout.max(HANG) + HANG, "hung: no outcome minutes after the timeout");
     }
     assert_eq!(answers.len(), 1);
     (answers.remove(0), scanner.counters())
@@ -83,7 +90,7 @@ fn bytes_that_are_no_packets_are_malformed() {
             _ = socket.send_to(&vec![0xc5; length], client.address);
         }
     });
-    let (answer, _) = ask(server.address);
+    let (answer, _) = ask_within(TIMEOUT, server.address);
     assert_eq!(answer.outcome, Outcome::Malformed, "{answer:?}");
     assert_eq!(answer.detail.as_deref(), Some("nothing of what the server sent could be read"));
 }
@@ -107,7 +114,7 @@ fn crypto_data_that_are_never_complete_time_out() {
         let frames = [0x06, 0, 6, 2, 0, 0, 200, 3, 3];
         _ = socket.send_to(&client.initial(number, &frames, 1200), client.address);
     });
-    assert_eq!(ask(server.address).0.outcome, Outcome::TimedOut);
+    assert_eq!(ask_within(TIMEOUT, server.address).0.outcome, Outcome::TimedOut);
 }
 
 #[test]
@@ -124,7 +131,7 @@ fn a_server_that_acknowledges_and_trickles_times_out() {
             number = number.saturating_add(1).min(200);
         }
     });
-    let (answer, _) = ask(server.address);
+    let (answer, _) = ask_within(TIMEOUT, server.address);
     assert_eq!(answer.outcome, Outcome::TimedOut, "{answer:?}");
     assert_eq!(answer.class.and_then(|class| class.first_answer), Some(FirstAnswer::AckAlone));
 }
@@ -137,13 +144,18 @@ fn an_answer_after_the_first_probes_is_read_with_them() {
         let Some((address, bytes)) = datagram else { return };
         match known.take() {
             None => known = Some(Client::new(address, bytes)),
-            Some(client) => _ = socket.send_to(&client.initial(0, &ACK, 64), client.address),
+            Some(client) => {
+                _ = socket.send_to(&client.initial(0, &ACK, 64), client.address);
+                // Ends the handshake.
+                _ = socket.send_to(&client.initial(1, &[0x1c, 1, 0, 0], 1200), client.address);
+            }
         }
     });
     let (answer, _) = ask(server.address);
     let class = answer.class.expect("it was answered");
     assert_eq!((class.first_answer, class.first_ack_bytes), (Some(FirstAnswer::AckAlone), Some(64)));
-    assert!(class.first_ack_ns.is_some_and(|time| (998_000_000..1_190_000_000).contains(&time)), "{class:?}");
+    // The first probe is sent after three times the initial RTT, and not before.
+    assert!(class.first_ack_ns.is_some_and(|time| time >= 998_000_000), "{class:?}");
     assert!(class.unvalidated_received_bytes >= Some(2 * 1200), "{class:?}");
 }
 
@@ -154,12 +166,11 @@ fn a_server_that_never_stops_is_cut_off() {
             _ = socket.send_to(&client.initial(number, &[1], 1200), client.address);
         }
     });
-    let begin = Instant::now();
     let (answer, _) = ask(server.address);
+    // One that went on until its timeout would have timed out.
     assert_eq!(answer.outcome, Outcome::Malformed, "{answer:?}");
     assert_eq!(answer.detail.as_deref(), Some("the server sent more than 262144 bytes"));
     assert!(answer.received_bytes < (256 << 10) + 1200);
-    assert!(begin.elapsed() < TIMEOUT);
 }
 
 #[test]
@@ -198,7 +209,7 @@ fn an_answer_from_another_address_is_counted_and_not_read() {
     let server = answering(move |_, client, number| {
         _ = other.send_to(&client.initial(number, &[0x1c, 1, 0, 0], 1200), client.address);
     });
-    let (answer, counters) = ask(server.address);
+    let (answer, counters) = ask_within(TIMEOUT, server.address);
     assert_eq!(answer.outcome, Outcome::Silent, "{answer:?}");
     assert!(answer.detail.as_deref().is_some_and(|detail| detail.contains("another address")), "{answer:?}");
     assert!(counters.foreign_datagrams >= 1, "{counters:?}");

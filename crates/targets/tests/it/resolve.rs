@@ -108,8 +108,13 @@ fn behave(question: &Question, before: u32, transport: &str) -> Vec<Vec<u8>> {
     }
 }
 
-fn settings() -> Settings {
-    Settings { timeout: Duration::from_millis(150), https: true, ..Settings::default() }
+/// A short timeout, of which this machine needs a twentieth for an answer right now.
+fn settings(server: &Server) -> Settings {
+    let patient = Settings { timeout: Duration::from_secs(100), https: true, ..Settings::default() };
+    let begin = Instant::now();
+    resolve(server, patient, &["timing.example"]);
+    let needed_ns = begin.elapsed().as_nanos() as u64;
+    Settings { timeout: Duration::from_millis(150).max(Duration::from_nanos(20 * needed_ns)), ..patient }
 }
 
 fn resolve(server: &Server, settings: Settings, names: &[&str]) -> BTreeMap<String, Answer> {
@@ -123,7 +128,7 @@ fn resolve(server: &Server, settings: Settings, names: &[&str]) -> BTreeMap<Stri
         for answer in client.poll(StdDuration::from_secs(1)).unwrap() {
             answers.insert(answer.name.to_string(), answer);
         }
-        assert!(begin.elapsed() < StdDuration::from_secs(60), "{} names are left", client.pending());
+        assert!(begin.elapsed() < StdDuration::from_secs(300), "hung: five minutes, {} names left", client.pending());
     }
     answers
 }
@@ -131,7 +136,7 @@ fn resolve(server: &Server, settings: Settings, names: &[&str]) -> BTreeMap<Stri
 #[test]
 fn a_name_gets_its_addresses_and_https_records() {
     let server = serve(behave);
-    let answers = resolve(&server, settings(), &["both.example", "alias.example", "mapped.example"]);
+    let answers = resolve(&server, settings(&server), &["both.example", "alias.example", "mapped.example"]);
     let both = &answers["both.example"];
     let expected: Vec<IpAddr> = ["1.2.3.4", "5.6.7.8", "2606:4700::1111"].map(|text| text.parse().unwrap()).to_vec();
     assert_eq!(both.result(), Ok(&expected[..]));
@@ -183,7 +188,7 @@ fn every_way_to_fail_has_its_name() {
         ("longer.example", "truncated"),
     ];
     let names: Vec<_> = expected.iter().map(|(name, _)| *name).collect();
-    let answers = resolve(&server, settings(), &names);
+    let answers = resolve(&server, settings(&server), &names);
     for (name, failure) in expected {
         assert_eq!(answers[name].result().map_err(Failure::name), Err(failure), "{name}");
     }
@@ -199,7 +204,7 @@ fn every_way_to_fail_has_its_name() {
 #[test]
 fn an_https_record_that_is_spoiled_fails_alone() {
     let server = serve(behave);
-    let answers = resolve(&server, settings(), &["spoiled.example"]);
+    let answers = resolve(&server, settings(&server), &["spoiled.example"]);
     assert!(answers["spoiled.example"].failures.contains(&(Kind::Https, Failure::Malformed)));
     assert_eq!(answers["spoiled.example"].https, []);
 }
@@ -207,7 +212,7 @@ fn an_https_record_that_is_spoiled_fails_alone() {
 #[test]
 fn a_late_answer_counts_and_lies_do_not() {
     let server = serve(behave);
-    let answers = resolve(&server, settings(), &["third.example", "lies.example"]);
+    let answers = resolve(&server, settings(&server), &["third.example", "lies.example"]);
     assert_eq!(answers["third.example"].result(), Ok(&["3.3.3.3".parse().unwrap()][..]));
     assert_eq!(answers["lies.example"].result(), Ok(&["8.8.4.4".parse().unwrap()][..]));
 }
@@ -215,7 +220,7 @@ fn a_late_answer_counts_and_lies_do_not() {
 #[test]
 fn what_a_datagram_cuts_off_comes_over_tcp() {
     let server = serve(behave);
-    let answers = resolve(&server, settings(), &["long.example"]);
+    let answers = resolve(&server, settings(&server), &["long.example"]);
     assert_eq!(answers["long.example"].addresses.len(), 200);
     assert!(!answers["long.example"].addresses.contains(&"6.6.6.6".parse().unwrap()));
 }
@@ -238,7 +243,8 @@ fn thousands_of_names_are_resolved_with_a_bounded_number_in_flight() {
 fn a_resolver_that_is_not_there_times_out() {
     let unused = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let server = Server { address: unused, asked: Default::default() };
-    let answers = resolve(&server, settings(), &["both.example"]);
+    let answers =
+        resolve(&server, Settings { timeout: Duration::from_millis(150), ..Settings::default() }, &["both.example"]);
     assert_eq!(answers["both.example"].result(), Err(Failure::TimedOut));
 }
 

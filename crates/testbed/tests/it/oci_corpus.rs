@@ -7,19 +7,11 @@ use quiclab_testbed::hash;
 #[path = "../fuzz_corpus/oci.rs"]
 mod target;
 
-use std::{fs, path::Path};
+use std::path::Path;
+
+use quiclab_testing::replay;
 
 #[test]
 fn archives_are_survived() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/oci");
-    let mut inputs: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    inputs.sort();
-    assert!(!inputs.is_empty(), "no input in {}", folder.display());
-    for path in inputs {
-        let input = fs::read(&path).unwrap();
-        if let Err(panic) = std::panic::catch_unwind(|| target::oci(&input)) {
-            eprintln!("with {}", path.display());
-            std::panic::resume_unwind(panic);
-        }
-    }
+    replay::every_input_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/oci"), target::oci);
 }

@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{events, for_each_segment, write_trace};
+use quiclab_testing::{files::repository, skip};
 use quiclab_trace::{RunColumn, RunKind, TraceWriter, read_runs, write_runs};
 use quiclab_wire::{QlogEvent, QlogEventKind, QlogMetrics, QuicForm, QuicFrame};
 use serde_json::{Value, json};
 
 #[expect(clippy::disallowed_methods, reason = "which interpreter a test runs moves no output")]
 fn python() -> Option<PathBuf> {
-    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
+    let own = || repository().join("target/python/bin/python3");
     let python = std::env::var_os("QUICLAB_PYTHON").map_or_else(own, PathBuf::from);
     if python.components().count() == 1 || python.exists() {
         return Some(python);
     }
-    eprintln!("skipped: no {} (make target/python/.installed)", python.display());
+    skip(format_args!("no {} (make target/python/.installed)", python.display()));
     None
 }
 

@@ -7,9 +7,9 @@ use quiclab_wire::{
     CaptureReader, Decryption, Dissector, DissectorSettings, Role, Segment, Transport, VERSION_1, VERSION_2,
 };
 
-use crate::common::{CLIENT, Order, Record, SERVER, block, enhanced_packet, interface, pcap, secrets, section_header};
-use crate::targets::datagrams::{self, FROM_SERVER, KEY_LOG, Kind, MOVED, OTHER_ADDRESSES, push};
-use crate::targets::seal::{self, Form, Plain, SUITES};
+use super::targets::datagrams::{self, FROM_SERVER, KEY_LOG, Kind, MOVED, OTHER_ADDRESSES, push};
+use super::targets::seal::{self, Form, Plain, SUITES};
+use crate::common::{Order, Record, block, enhanced_packet, interface, pcap, secrets, section_header};
 
 /// Most bytes of one seed.
 const MAXIMUM_SEED_BYTES: usize = 6_000;
@@ -86,7 +86,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 /// The first blocks of every capture; each container by hand with each kind of block and link layer.
 fn capture_seeds(captures: &[(String, Vec<u8>)]) -> Vec<Seed> {
     let mut seeds: Vec<Seed> = captures.iter().map(|(name, capture)| seed(name, first_blocks(capture))).collect();
-    let frame = crate::common::udp_frame(&[0x40; 30]);
+    let frame = quiclab_testing::frames::udp_from_server(&[0x40; 30]);
     let tcp = {
         let builder =
             etherparse::PacketBuilder::ethernet2([2; 6], [4; 6]).ipv6([1; 16], [2; 16], 9).tcp(443, 50000, 7, 9);

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use crate::common::{Order, Record, block, enhanced_packet, interface, pcap, secrets, section_header, udp_frame};
+use crate::common::{Order, Record, block, enhanced_packet, interface, pcap, secrets, section_header};
+use quiclab_testing::frames::udp_from_server;
 use quiclab_wire::{Capture, CaptureError, MAXIMUM_BLOCK_BYTES, SkipReason, Truncation};
 
 const BOTH_ORDERS: [Order; 2] = [Order::Little, Order::Big];
@@ -31,7 +32,7 @@ fn classic_pcap_reads_in_both_orders_and_both_resolutions() {
         for (ticks_per_second, ticks, expected) in
             [(1_000_000_000, TIME_NS, TIME_NS), (1_000_000, TIME_NS / 1000, TIME_NS / 1000 * 1000)]
         {
-            let frame = udp_frame(&[0x40; 1200]);
+            let frame = udp_from_server(&[0x40; 1200]);
             let file = pcap(order, ticks_per_second, 1, &[Record::whole(ticks, &frame)]);
             let capture = Capture::read(file.as_slice()).unwrap();
             assert_eq!(times_ns(&capture), [expected], "{order:?} {ticks_per_second}");
@@ -46,7 +47,7 @@ fn classic_pcap_reads_in_both_orders_and_both_resolutions() {
 
 #[test]
 fn pcapng_times_follow_resolution_and_offset() {
-    let frame = udp_frame(&[0x40; 20]);
+    let frame = udp_from_server(&[0x40; 20]);
     let cases = [
         ("default of 10^-6", vec![], TIME_NS / 1000, TIME_NS / 1000 * 1000),
         ("10^-9", vec![(IF_TSRESOL, vec![9])], TIME_NS, TIME_NS),
@@ -65,7 +66,7 @@ fn pcapng_times_follow_resolution_and_offset() {
 
 #[test]
 fn big_endian_pcapng_reads_as_little_endian_does() {
-    let frame = udp_frame(&[0x40; 99]);
+    let frame = udp_from_server(&[0x40; 99]);
     let read = |order| {
         let file = pcapng(order, &[(IF_TSRESOL, vec![9])], &[Record::whole(TIME_NS, &frame)]);
         Capture::read(file.as_slice()).unwrap()
@@ -76,7 +77,7 @@ fn big_endian_pcapng_reads_as_little_endian_does() {
 
 #[test]
 fn a_big_endian_time_offset_is_read_as_such() {
-    let frame = udp_frame(&[0x40; 20]);
+    let frame = udp_from_server(&[0x40; 20]);
     for (order, offset) in [(Order::Big, 2_i64.to_be_bytes()), (Order::Little, 2_i64.to_le_bytes())] {
         let options = [(IF_TSRESOL, vec![9]), (IF_TSOFFSET, offset.to_vec())];
         let file = pcapng(order, &options, &[Record::whole(7, &frame)]);
@@ -87,7 +88,7 @@ fn a_big_endian_time_offset_is_read_as_such() {
 
 #[test]
 fn interfaces_of_a_second_section_follow_those_of_the_first() {
-    let frame = udp_frame(&[0x40; 20]);
+    let frame = udp_from_server(&[0x40; 20]);
     let mut file = Vec::new();
     for (order, names) in [(Order::Little, ["a", "b"]), (Order::Big, ["c", "d"])] {
         file.extend(section_header(order));
@@ -106,7 +107,7 @@ fn interfaces_of_a_second_section_follow_those_of_the_first() {
 
 #[test]
 fn interfaces_of_the_first_section_are_unknown_in_the_second() {
-    let packet = enhanced_packet(Order::Little, &Record::whole(1, &udp_frame(&[0x40; 20])));
+    let packet = enhanced_packet(Order::Little, &Record::whole(1, &udp_from_server(&[0x40; 20])));
     let mut file = section_header(Order::Little);
     file.extend(interface(Order::Little, ETHERNET, &[]));
     file.extend(section_header(Order::Little));
@@ -150,7 +151,8 @@ fn blocks_without_a_readable_packet_are_counted() {
 
 #[test]
 fn gzip_reads_as_its_content_does_and_its_cut_is_noted() {
-    let records: Vec<_> = (0..200).map(|n| Record::whole(TIME_NS + n * n * 977, &udp_frame(&[n as u8; 50]))).collect();
+    let records: Vec<_> =
+        (0..200).map(|n| Record::whole(TIME_NS + n * n * 977, &udp_from_server(&[n as u8; 50]))).collect();
     let file = pcap(Order::Little, 1_000_000_000, 1, &records);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&file).unwrap();
@@ -181,7 +183,7 @@ fn a_damaged_gzip_stream_is_an_error() {
 
 #[test]
 fn a_file_cut_at_any_byte_gives_the_packets_before_the_cut_and_says_where() {
-    let records: Vec<_> = (0..4).map(|n| Record::whole(TIME_NS + n, &udp_frame(&[7; 33]))).collect();
+    let records: Vec<_> = (0..4).map(|n| Record::whole(TIME_NS + n, &udp_from_server(&[7; 33]))).collect();
     let files =
         [pcap(Order::Big, 1_000_000_000, 1, &records), pcapng(Order::Little, &[(IF_TSRESOL, vec![9])], &records)];
     for file in files {
@@ -232,7 +234,7 @@ fn the_longest_block_is_read_to_its_cut_and_a_longer_one_is_refused() {
 
 #[test]
 fn a_damaged_block_is_an_error_at_its_offset() {
-    let frame = udp_frame(&[7; 33]);
+    let frame = udp_from_server(&[7; 33]);
     let good = pcapng(Order::Little, &[(IF_TSRESOL, vec![9])], &[]);
     let offset = good.len() as u64;
     let with = |block: &[u8]| [good.as_slice(), block].concat();
@@ -268,7 +270,7 @@ fn a_damaged_block_is_an_error_at_its_offset() {
 #[test]
 fn a_time_before_1970_is_an_error() {
     let options = [(IF_TSRESOL, vec![9]), (IF_TSOFFSET, (-1_i64).to_le_bytes().to_vec())];
-    let frame = udp_frame(&[7; 33]);
+    let frame = udp_from_server(&[7; 33]);
     let file = |ticks| pcapng(Order::Little, &options, &[Record::whole(ticks, &frame)]);
     assert_eq!(times_ns(&Capture::read(file(1_000_000_000).as_slice()).unwrap()), [0]);
     let error = Capture::read(file(999_999_999).as_slice()).unwrap_err().to_string();

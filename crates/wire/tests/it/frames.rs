@@ -1,7 +1,8 @@
 //! From link layer to transport: what becomes a packet, what is skipped, and why.
 
-use crate::common::{CLIENT, Order, Record, SERVER, pcap, udp_frame};
-use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader, UdpHeader};
+use crate::common::{Order, Record, pcap};
+use etherparse::PacketBuilder;
+use quiclab_testing::frames::{CLIENT, SERVER, tcp, udp, udp_from_server};
 use quiclab_wire::{Capture, Packet, SkipReason, TlsContentType};
 
 const ETHERNET: u32 = 1;
@@ -26,21 +27,9 @@ fn skipped(link_type: u32, frame_length: usize, captured: &[u8]) -> SkipReason {
     *capture.skipped.keys().next().unwrap()
 }
 
-fn with_udp(builder: PacketBuilderStep<UdpHeader>, payload: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::new();
-    builder.write(&mut frame, payload).unwrap();
-    frame
-}
-
-fn with_tcp(builder: PacketBuilderStep<TcpHeader>, payload: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::new();
-    builder.write(&mut frame, payload).unwrap();
-    frame
-}
-
 #[test]
 fn a_udp_datagram_over_ipv4_is_read() {
-    let packet = packet(ETHERNET, &udp_frame(&[0x41; 1350]));
+    let packet = packet(ETHERNET, &udp_from_server(&[0x41; 1350]));
     assert_eq!((packet.source, packet.destination), (SERVER, CLIENT));
     assert_eq!((packet.frame_length, packet.captured_length), (1392, 1392));
     assert_eq!(packet.payload_length, 1350);
@@ -53,7 +42,7 @@ fn a_udp_datagram_over_ipv6_behind_a_vlan_tag_is_read() {
         .single_vlan(5.try_into().unwrap())
         .ipv6([1; 16], [2; 16], 64)
         .udp(4433, 50000);
-    let packet = packet(ETHERNET, &with_udp(builder, &[0x41; 1232]));
+    let packet = packet(ETHERNET, &udp(builder, &[0x41; 1232]));
     assert_eq!(packet.source, "[101:101:101:101:101:101:101:101]:4433".parse().unwrap());
     assert_eq!(packet.payload_length, 1232);
     assert_eq!(packet.frame_length, 14 + 4 + 40 + 8 + 1232);
@@ -61,13 +50,13 @@ fn a_udp_datagram_over_ipv6_behind_a_vlan_tag_is_read() {
 
 #[test]
 fn raw_ip_needs_no_ethernet() {
-    let frame = udp_frame(&[0x41; 100]);
+    let frame = udp_from_server(&[0x41; 100]);
     assert_eq!(packet(RAW_IP, &frame[14..]).payload_length, 100);
 }
 
 #[test]
 fn the_payload_length_is_right_wherever_the_capture_cuts_the_payload() {
-    let frame = udp_frame(&[0x41; 1350]);
+    let frame = udp_from_server(&[0x41; 1350]);
     for captured in 42..frame.len() {
         let capture = read(ETHERNET, frame.len(), &frame[..captured]);
         let packet = capture.packets[0];
@@ -78,7 +67,7 @@ fn the_payload_length_is_right_wherever_the_capture_cuts_the_payload() {
 
 #[test]
 fn headers_that_the_capture_cut_are_counted_as_such() {
-    let frame = udp_frame(&[0x41; 1350]);
+    let frame = udp_from_server(&[0x41; 1350]);
     for captured in 0..42 {
         let reason = skipped(ETHERNET, frame.len(), &frame[..captured]);
         assert_eq!(reason, SkipReason::HeadersCut, "{captured} bytes captured");
@@ -87,7 +76,7 @@ fn headers_that_the_capture_cut_are_counted_as_such() {
 
 #[test]
 fn a_frame_that_ends_in_its_own_headers_is_malformed() {
-    let frame = udp_frame(&[0x41; 1350]);
+    let frame = udp_from_server(&[0x41; 1350]);
     for length in [0, 13, 20, 38] {
         assert_eq!(skipped(ETHERNET, length, &frame[..length]), SkipReason::Malformed, "{length} bytes");
     }
@@ -95,7 +84,7 @@ fn a_frame_that_ends_in_its_own_headers_is_malformed() {
 
 #[test]
 fn padding_of_a_short_frame_is_no_payload() {
-    let mut frame = udp_frame(&[0x41; 3]);
+    let mut frame = udp_from_server(&[0x41; 3]);
     frame.resize(60, 0);
     assert_eq!(packet(ETHERNET, &frame).payload_length, 3);
 }
@@ -109,7 +98,7 @@ fn a_tcp_segment_shows_its_header_and_its_records() {
         .psh()
         .options_raw(&[1; 12])
         .unwrap();
-    let packet = packet(ETHERNET, &with_tcp(builder, &[23, 3, 3, 0x40, 0x11, 9, 9]));
+    let packet = packet(ETHERNET, &tcp(builder, &[23, 3, 3, 0x40, 0x11, 9, 9]));
     let segment = packet.tcp().unwrap();
     assert_eq!(packet.payload_length, 7);
     assert_eq!((segment.sequence_number, segment.acknowledgment_number), (0xfedc_ba98, 0x1234_5678));
@@ -121,7 +110,7 @@ fn a_tcp_segment_shows_its_header_and_its_records() {
 #[test]
 fn a_tcp_segment_over_ipv6_is_as_long_as_its_headers_say() {
     let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv6([1; 16], [2; 16], 64).tcp(4433, 50000, 1, 1000);
-    let frame = with_tcp(builder, &[0; 300]);
+    let frame = tcp(builder, &[0; 300]);
     let cut = read(ETHERNET, frame.len(), &frame[..80]);
     assert_eq!(cut.packets[0].payload_length, 300);
 }
@@ -132,7 +121,7 @@ fn a_pure_acknowledgment_in_a_padded_frame_has_no_payload() {
         .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
         .tcp(4433, 50000, 1, 1000)
         .ack(1);
-    let mut frame = with_tcp(builder, &[]);
+    let mut frame = tcp(builder, &[]);
     frame.resize(60, 0);
     assert_eq!(packet(ETHERNET, &frame).payload_length, 0);
 }
@@ -141,7 +130,7 @@ fn a_pure_acknowledgment_in_a_padded_frame_has_no_payload() {
 fn a_segment_whose_ip_length_is_not_filled_in_is_as_long_as_its_frame() {
     let builder =
         PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(4433, 50000, 1, 1000);
-    let mut frame = with_tcp(builder, &[0; 1000]);
+    let mut frame = tcp(builder, &[0; 1000]);
     frame[16..18].copy_from_slice(&[0, 0]);
     let capture = read(ETHERNET, 64_054, &frame);
     assert_eq!(capture.packets[0].payload_length, 64_000);
@@ -166,15 +155,15 @@ fn other_traffic_is_counted_by_reason() {
         .unwrap();
     assert_eq!(skipped(ETHERNET, icmp.len(), &icmp), SkipReason::NotUdpOrTcp);
 
-    let mut other_protocol = udp_frame(&[0; 10]);
+    let mut other_protocol = udp_from_server(&[0; 10]);
     other_protocol[23] = 47;
     assert_eq!(skipped(ETHERNET, other_protocol.len(), &other_protocol), SkipReason::NotUdpOrTcp);
 
-    let mut fragment = udp_frame(&[0; 100]);
+    let mut fragment = udp_from_server(&[0; 100]);
     fragment[20] = 0x20;
     assert_eq!(skipped(ETHERNET, fragment.len(), &fragment), SkipReason::IpFragment);
 
-    let mut bad_udp_length = udp_frame(&[0; 100]);
+    let mut bad_udp_length = udp_from_server(&[0; 100]);
     bad_udp_length[38..40].copy_from_slice(&[0, 7]);
     assert_eq!(skipped(ETHERNET, bad_udp_length.len(), &bad_udp_length), SkipReason::Malformed);
 

@@ -7,63 +7,45 @@ mod seeds;
 #[path = "../fuzz_corpus/targets.rs"]
 mod targets;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-fn folder(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target)
-}
+use quiclab_testing::replay;
 
-fn replay(target: &str) {
-    let (_, run) = targets::ALL.into_iter().find(|(name, _)| *name == target).expect("a target of this name");
-    let mut inputs: Vec<PathBuf> =
-        std::fs::read_dir(folder(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
-    inputs.sort();
-    assert!(!inputs.is_empty(), "no input in {}", folder(target).display());
-    for path in inputs {
-        let input = std::fs::read(&path).unwrap();
-        if let Err(panic) = std::panic::catch_unwind(|| run(&input)) {
-            eprintln!("with {}", path.display());
-            std::panic::resume_unwind(panic);
-        }
-    }
-}
+const CORPORA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus");
 
 #[test]
 fn captures_are_survived() {
-    replay("capture");
+    replay::one(Path::new(CORPORA), &targets::ALL, "capture");
 }
 
 #[test]
 fn datagrams_are_survived() {
-    replay("quic");
+    replay::one(Path::new(CORPORA), &targets::ALL, "quic");
 }
 
 #[test]
 fn connections_are_read_as_they_were_built() {
-    replay("connection");
+    replay::one(Path::new(CORPORA), &targets::ALL, "connection");
 }
 
 #[test]
 fn frames_are_survived() {
-    replay("frames");
+    replay::one(Path::new(CORPORA), &targets::ALL, "frames");
 }
 
 #[test]
 fn qlogs_are_survived() {
-    replay("qlog");
+    replay::one(Path::new(CORPORA), &targets::ALL, "qlog");
 }
 
 #[test]
 fn key_logs_are_survived() {
-    replay("key_log");
+    replay::one(Path::new(CORPORA), &targets::ALL, "key_log");
 }
 
 #[test]
 fn every_corpus_has_a_target() {
-    for entry in std::fs::read_dir(folder("")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(targets::ALL.iter().any(|(target, _)| *target == name), "{name}");
-    }
+    replay::every_corpus_has_a_target(Path::new(CORPORA), &targets::ALL, &[]);
 }
 
 /// The plaintext of an input is of use only if the dissector opens what is made of it.

@@ -1,14 +1,15 @@
 //! Foreign bytes: an error or a shorter capture, never a panic.
 
-use crate::common::{Order, Record, enhanced_packet, interface, pcap, secrets, section_header, udp_frame};
+use crate::common::{Order, Record, enhanced_packet, interface, pcap, secrets, section_header};
 use proptest::prelude::*;
+use quiclab_testing::frames::udp_from_server;
 use quiclab_wire::Capture;
 
 /// A small capture of each kind that has every part the reader understands.
 fn valid_captures() -> Vec<Vec<u8>> {
     let mut initial = vec![0xc3, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0x40, 0x40];
     initial.resize(150, 0x5a);
-    let records = [Record::whole(5, &udp_frame(&initial)), Record::whole(9, &udp_frame(&[0x40; 30]))];
+    let records = [Record::whole(5, &udp_from_server(&initial)), Record::whole(9, &udp_from_server(&[0x40; 30]))];
     let mut captures = Vec::new();
     for order in [Order::Little, Order::Big] {
         captures.push(pcap(order, 1_000_000_000, 1, &records));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::udp_frame;
+use quiclab_testing::{frames::udp_from_server, has_program};
 use quiclab_units::Time;
 use quiclab_wire::{
     CaptureReader, CaptureWriter, Direction, Dissector, Observed, PacketToWrite, QuicForm, Segment, TapDescription,
@@ -17,8 +17,7 @@ const TAPS: [TapDescription; 2] = [
 
 /// One line per packet, fields parted by tabs, several values of a field by commas. `None` without tshark.
 fn tshark(capture: &[u8], fields: &[&str]) -> Option<Vec<String>> {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: tshark is not installed (apt-get install tshark)");
+    if !has_program("tshark", "tshark") {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -51,7 +50,7 @@ fn tshark_reads_the_same_times_lengths_and_interfaces() {
     let mut writer = CaptureWriter::new(Vec::new(), &TAPS, Some(key_log)).unwrap();
     let mut expected = Vec::new();
     for (interface, after_ns, payload_bytes, captured_bytes) in packets {
-        let frame = udp_frame(&vec![0x40; payload_bytes]);
+        let frame = udp_from_server(&vec![0x40; payload_bytes]);
         let time_ns = START_NS + after_ns;
         writer
             .write_packet(&PacketToWrite {
@@ -127,7 +126,7 @@ fn tshark_finds_the_same_quic_packets() {
     ];
     let mut writer = CaptureWriter::new(Vec::new(), &TAPS, None).unwrap();
     for (number, datagram) in datagrams.iter().enumerate() {
-        let mut frame = udp_frame(datagram);
+        let mut frame = udp_from_server(datagram);
         if number == 0 {
             // Source and destination of IPv4 and UDP change places.
             frame[26..34].rotate_left(4);

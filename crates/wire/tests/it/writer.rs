@@ -1,6 +1,6 @@
 //! What the writer writes, the reader reads; what contradicts itself is not written.
 
-use crate::common::{CLIENT, SERVER, udp_frame};
+use quiclab_testing::frames::{CLIENT, SERVER, udp_from_server};
 use quiclab_units::Time;
 use quiclab_wire::{Capture, CaptureWriter, Direction, PacketToWrite, TapDescription, WriteError};
 
@@ -24,7 +24,7 @@ const PACKETS: [(u32, u64, usize, usize); 5] = [
 fn write() -> Vec<u8> {
     let mut writer = CaptureWriter::new(Vec::new(), &TAPS, Some(KEY_LOG)).unwrap();
     for (interface, after_ns, payload_bytes, captured_bytes) in PACKETS {
-        let frame = udp_frame(&vec![0x40; payload_bytes]);
+        let frame = udp_from_server(&vec![0x40; payload_bytes]);
         writer
             .write_packet(&PacketToWrite {
                 time: Time::from_nanos(START_NS + after_ns),

@@ -4,7 +4,6 @@ use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Read, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use quiclab_orders::{
@@ -13,6 +12,7 @@ use quiclab_orders::{
     report::Report,
     slot::Manifest,
 };
+use quiclab_testing::wait_until;
 
 const AGENT: &str = env!("CARGO_BIN_EXE_quiclab-agent");
 /// Length of the file that is transferred.
@@ -146,13 +146,4 @@ pub fn perform(orders: &Orders) -> Answer {
     servant.output.as_mut().unwrap().read_to_end(&mut rest).unwrap();
     assert_eq!((rest.len(), servant.end().code()), (0, Some(0)));
     answer
-}
-
-/// Looks again and again until `is_so`, a minute at most.
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }

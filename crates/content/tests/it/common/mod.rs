@@ -1,16 +1,14 @@
 //! Captures of real stacks, as the classifier sees them.
 
-use std::path::Path;
-
 use quiclab_content::Classifier;
 use quiclab_path::content::{Content, Direction};
+use quiclab_testing::files::capture;
 use quiclab_wire::{CaptureReader, Secrets, Transport};
 
 /// The contents of a capture of `crates/wire`, in order. Each datagram is received before the next one is sent, apart from those of
 /// which `is_lost` is true.
 pub fn contents(name: &str, has_keys: bool, is_lost: impl Fn(&Content) -> bool) -> Vec<Content> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/data/captures");
-    let mut reader = CaptureReader::new(std::fs::File::open(folder.join(name)).unwrap()).unwrap();
+    let mut reader = CaptureReader::new(std::fs::File::open(capture(name)).unwrap()).unwrap();
     let mut server_port = None;
     let mut classifier = None;
     let mut contents = Vec::new();

@@ -4,15 +4,14 @@
 use std::path::Path;
 
 use quiclab_interop::{End, EndpointFacts, Facts, FactsSettings, Verdict, case_named, judge};
+use quiclab_testing::files;
 use quiclab_units::Time;
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 
 /// By name, in either folder.
 pub fn capture(name: &str) -> Vec<u8> {
-    let file = format!("{name}.pcapng");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let own = folder.join("tests/data").join(&file);
-    std::fs::read(own).or_else(|_| std::fs::read(folder.join("../wire/tests/data/captures").join(&file))).unwrap()
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/{name}.pcapng"));
+    std::fs::read(own).or_else(|_| std::fs::read(files::capture(name))).unwrap()
 }
 
 pub fn read(bytes: &[u8]) -> Facts {

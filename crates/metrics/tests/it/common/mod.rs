@@ -1,13 +1,13 @@
 //! Captures made to order: written as pcapng, read back, measured.
 #![allow(dead_code)]
 
-use etherparse::PacketBuilder;
 use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Observation, RunMetrics, analyze, measure};
+use quiclab_testing::frames::{self, from_client, from_server};
 use quiclab_units::{ByteCount, Time};
 use quiclab_wire::{CaptureReader, CaptureWriter, Dissector, DissectorSettings, PacketToWrite, TapDescription};
 
-pub const SERVER_PORT: u16 = 4433;
-pub const CLIENT_PORT: u16 = 50_000;
+pub const SERVER_PORT: u16 = frames::SERVER.port();
+pub const CLIENT_PORT: u16 = frames::CLIENT.port();
 
 /// The forms of payload that matter to metrics.
 pub const ONE_RTT: &[u8] = &[0x40; 1200];
@@ -39,70 +39,35 @@ impl Made {
         if let Some(place) = payload.get_mut(20..28) {
             place.copy_from_slice(&time_ns.to_be_bytes());
         }
-        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-            .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
-            .udp(SERVER_PORT, client_port);
-        let mut frame = Vec::new();
-        builder.write(&mut frame, &payload).unwrap();
-        Made::frame(time_ns, frame)
+        Made::frame(time_ns, frames::udp(from_server().udp(SERVER_PORT, client_port), &payload))
     }
 
     pub fn tcp_from_server(time_ns: u64, payload: &[u8]) -> Made {
-        Made::tcp(time_ns, [10, 0, 0, 1], [10, 0, 0, 2], SERVER_PORT, CLIENT_PORT, payload)
+        let headers = from_server().tcp(SERVER_PORT, CLIENT_PORT, time_ns as u32, 65_535).ack(1);
+        Made::frame(time_ns, frames::tcp(headers, payload))
     }
 
     /// The beginning of a connection.
     pub fn tcp_syn_from_client(time_ns: u64) -> Made {
-        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
-            .tcp(CLIENT_PORT, SERVER_PORT, 1, 65_535)
-            .syn();
-        let mut frame = Vec::new();
-        builder.write(&mut frame, &[]).unwrap();
-        Made::frame(time_ns, frame)
+        let headers = from_client().tcp(CLIENT_PORT, SERVER_PORT, 1, 65_535).syn();
+        Made::frame(time_ns, frames::tcp(headers, &[]))
     }
 
     /// With data that begin at this sequence number.
     pub fn tcp_data_from_server(time_ns: u64, sequence_number: u32, payload: &[u8]) -> Made {
-        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-            .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
-            .tcp(SERVER_PORT, CLIENT_PORT, sequence_number, 65_535)
-            .ack(1);
-        let mut frame = Vec::new();
-        builder.write(&mut frame, payload).unwrap();
-        Made::frame(time_ns, frame)
+        let headers = from_server().tcp(SERVER_PORT, CLIENT_PORT, sequence_number, 65_535).ack(1);
+        Made::frame(time_ns, frames::tcp(headers, payload))
     }
 
     /// An acknowledgment without data.
     pub fn tcp_ack_from_client(time_ns: u64, acknowledgment_number: u32) -> Made {
-        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
-            .tcp(CLIENT_PORT, SERVER_PORT, 2, 65_535)
-            .ack(acknowledgment_number);
-        let mut frame = Vec::new();
-        builder.write(&mut frame, &[]).unwrap();
-        Made::frame(time_ns, frame)
+        let headers = from_client().tcp(CLIENT_PORT, SERVER_PORT, 2, 65_535).ack(acknowledgment_number);
+        Made::frame(time_ns, frames::tcp(headers, &[]))
     }
 
     pub fn tcp_from_client(time_ns: u64, payload: &[u8]) -> Made {
-        Made::tcp(time_ns, [10, 0, 0, 2], [10, 0, 0, 1], CLIENT_PORT, SERVER_PORT, payload)
-    }
-
-    fn tcp(
-        time_ns: u64,
-        source: [u8; 4],
-        destination: [u8; 4],
-        source_port: u16,
-        destination_port: u16,
-        payload: &[u8],
-    ) -> Made {
-        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-            .ipv4(source, destination, 64)
-            .tcp(source_port, destination_port, time_ns as u32, 65_535)
-            .ack(1);
-        let mut frame = Vec::new();
-        builder.write(&mut frame, payload).unwrap();
-        Made::frame(time_ns, frame)
+        let headers = from_client().tcp(CLIENT_PORT, SERVER_PORT, time_ns as u32, 65_535).ack(1);
+        Made::frame(time_ns, frames::tcp(headers, payload))
     }
 
     fn frame(time_ns: u64, frame: Vec<u8>) -> Made {

@@ -15,7 +15,8 @@ use std::{
     time::Duration,
 };
 
-use super::{said, wait_until};
+use super::said;
+use quiclab_testing::{has_program, has_root, wait_until};
 
 /// Names of the machines, in the order of their management addresses.
 pub const NAMES: [&str; 4] = ["server", "wire", "client", "sniffer"];
@@ -29,21 +30,12 @@ pub struct Machines {
     servers: Vec<Child>,
 }
 
-/// Why there can be no such machines here; `None` where there can.
-pub fn missing() -> Option<String> {
-    if !nix_is_root() {
-        return Some("skipped: not root, so there can be no network namespaces with sshd in them".to_owned());
-    }
-    for (program, package) in [(SSHD, "openssh-server"), ("/usr/bin/ssh", "openssh-client"), ("/sbin/ip", "iproute2")] {
-        if !Path::new(program).exists() {
-            return Some(format!("skipped: no {program}; apt-get install {package}"));
-        }
-    }
-    None
-}
-
-fn nix_is_root() -> bool {
-    fs::read_to_string("/proc/self/status").is_ok_and(|text| text.contains("\nUid:\t0\t0"))
+/// Whether there can be such machines here. Where not, the test is skipped.
+pub fn are_possible() -> bool {
+    has_root("make network namespaces with sshd in them")
+        && has_program(SSHD, "openssh-server")
+        && has_program("/usr/bin/ssh", "openssh-client")
+        && has_program("/sbin/ip", "iproute2")
 }
 
 fn must(words: &[&str]) {
@@ -52,10 +44,9 @@ fn must(words: &[&str]) {
 }
 
 impl Machines {
-    /// Makes them. `None` where that cannot be, which is said.
+    /// Makes them. `None` where that cannot be, and then the test is skipped.
     pub fn new() -> Option<Self> {
-        if let Some(why) = missing() {
-            eprintln!("{why}");
+        if !are_possible() {
             return None;
         }
         static COUNT: AtomicU8 = AtomicU8::new(0);
@@ -251,14 +242,15 @@ impl Machines {
     pub fn wait_for(&self, before: &[String]) {
         let mut now = Vec::new();
         let start = std::time::Instant::now();
-        while start.elapsed() < Duration::from_secs(60) {
+        // Minutes: it measures nothing, what is left behind stays for ever.
+        while start.elapsed() < Duration::from_secs(300) {
             now = NAMES.map(|name| self.state(name)).to_vec();
             if now == before {
                 return;
             }
             std::thread::sleep(Duration::from_millis(200));
         }
-        panic!("left behind: {now:#?}, before: {before:#?}");
+        panic!("left behind after five minutes: {now:#?}, before: {before:#?}");
     }
 
     /// [`Machines::state`] of all.

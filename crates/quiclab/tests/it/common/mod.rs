@@ -12,8 +12,6 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
-    thread,
-    time::{Duration, Instant},
 };
 
 /// The folder of stacks for tests.
@@ -95,34 +93,4 @@ pub fn records(folder: &Path) -> Vec<String> {
     names.retain(|name| !name.starts_with('.') && folder.join(name).join("metrics.json").is_file());
     names.sort();
     names
-}
-
-/// Command lines of all processes that have `needle` in them or in their working directory, this one left out.
-pub fn processes_with(needle: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let name = entry.file_name().into_string().unwrap_or_default();
-        if name.parse::<u32>().is_ok_and(|number| number != std::process::id()) {
-            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            // Virtual machines work in the folder of their run, with names that are relative to it.
-            let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
-            if line.contains(needle) || folder.to_string_lossy().contains(needle) {
-                found.push(line);
-            }
-        }
-    }
-    found
-}
-
-/// Waits until `condition` holds.
-///
-/// # Panics
-/// Where it does not within five minutes: other tests share the cores.
-pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(300), "waited five minutes for {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::place::Place;
 use crate::common::{REAL_STACKS, TEST_STACKS, said};
+use quiclab_testing::files::capture;
 
 /// A verb.
 pub struct Case {
@@ -27,7 +28,6 @@ const MODELS: &str = "name = \"small\"\ntitle = \"Small\"\n[scenario]\nduration 
     [bottleneck]\nrate = \"5 Mbit/s\"\n[flows]\ncount = 2\n[matrix]\n\"bottleneck.buffer_bdp\" = [0.5, 1]\n[[figure]]\ntitle = \"Goodput\"\ny = \"goodput_bps\"\n";
 const TRANSFERS: &str = "name = \"transfers\"\ntitle = \"Transfers\"\n[stack]\nname = \"misbehaving\"\n[workload]\nsize = \"64 KiB\"\nrepetitions = 3\n";
 const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
-const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/data/captures");
 
 pub fn all() -> &'static [Case] {
     &[
@@ -115,7 +115,7 @@ fn report(place: &Place) -> Command {
 }
 
 fn analyze(place: &Place) -> Command {
-    let captures = ["quiche", "ngtcp2", "quic-go"].map(|name| Path::new(CAPTURES).join(format!("{name}.pcapng")));
+    let captures = ["quiche", "ngtcp2", "quic-go"].map(capture);
     let mut command = place.quiclab(&["analyze", "--parquet"]);
     command.arg(place.out()).arg(&captures[0]);
     command

@@ -121,9 +121,7 @@ fn what_is_verified_aside_is_known_at_the_end() {
     cache.verify_aside(vec![folder.clone()]).finish().unwrap();
     change_in_place(&folder.join("root.erofs"));
     let verifying = cache.verify_aside(vec![folder.clone(), folder.clone()]);
-    while verifying.so_far().is_ok() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    quiclab_testing::wait_until("the damage to be found", || verifying.so_far().is_err());
     assert!(verifying.so_far().unwrap_err().is::<Damage>());
     assert!(verifying.finish().unwrap_err().is::<Damage>());
     let missing = cache.verify_aside(vec![cache.path("image/none")]).finish().unwrap_err().to_string();

@@ -1,8 +1,9 @@
 use std::{
     os::fd::AsRawFd,
     process::{Command, Stdio},
-    thread::sleep,
 };
+
+use quiclab_testing::wait_until;
 
 use super::*;
 
@@ -62,17 +63,9 @@ fn a_process_that_sleeps_works_or_is_stopped_is_told_apart() {
     let mut child =
         Command::new("sh").args(["-c", "read line; while :; do :; done"]).stdin(Stdio::piped()).spawn().unwrap();
     let of = |child: &std::process::Child| seen_of(child.id()).unwrap().unwrap();
-    let until = |condition: &dyn Fn() -> bool| {
-        (0..500).any(|_| {
-            condition() || {
-                sleep(Duration::from_millis(20));
-                false
-            }
-        })
-    };
-    assert!(until(&|| of(&child).1), "it waits for a line");
+    wait_until("a program that waits for a line", || of(&child).1);
     drop(child.stdin.take());
-    assert!(until(&|| !of(&child).1 && of(&child).0 > Duration::from_millis(50)), "it computes");
+    wait_until("a program that computes", || !of(&child).1 && of(&child).0 > Duration::from_millis(50));
     // SAFETY: plain system call on a child that is not reaped.
     unsafe { libc::kill(child.id() as i32, libc::SIGSTOP) };
     assert!(!of(&child).1, "who is stopped does not sleep");

@@ -3,23 +3,20 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use quiclab_testing::files;
 use quiclab_trace::TraceWriter;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Observed, QlogEvent, Segment, read_qlog};
 
 /// A row by column.
 pub type Row = BTreeMap<String, Field>;
 
-fn sample(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/data").join(name)
-}
-
 /// Hands out every segment of a sample capture, with the position of its frame and what the dissector sees in it.
 pub fn for_each_segment(capture: &str, on_segment: &mut dyn FnMut(u64, &Segment, &Observed)) {
-    let path = sample("captures").join(capture);
+    let path = files::capture(capture);
     let mut whole = CaptureReader::new(File::open(&path).unwrap()).unwrap();
     while whole.next_frame().unwrap().is_some() {}
     let mut dissector = Dissector::new(DissectorSettings::default());
@@ -37,7 +34,10 @@ pub fn for_each_segment(capture: &str, on_segment: &mut dyn FnMut(u64, &Segment,
 /// The events of a sample qlog.
 pub fn events(qlog: &str) -> Vec<QlogEvent> {
     let mut events = Vec::new();
-    read_qlog(File::open(sample("qlog").join(qlog)).unwrap(), &mut |event| events.push(event)).unwrap();
+    read_qlog(File::open(files::repository().join("crates/wire/tests/data/qlog").join(qlog)).unwrap(), &mut |event| {
+        events.push(event)
+    })
+    .unwrap();
     events
 }
 

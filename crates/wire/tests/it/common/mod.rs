@@ -1,21 +1,6 @@
 //! Captures and frames built by hand, so that the reader is not checked against the writer alone.
 #![allow(dead_code)]
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
-use etherparse::PacketBuilder;
-
-pub const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
-pub const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50000);
-
-/// Ethernet, IPv4, UDP, from server to client.
-pub fn udp_frame(payload: &[u8]) -> Vec<u8> {
-    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(4433, 50000);
-    let mut frame = Vec::new();
-    builder.write(&mut frame, payload).unwrap();
-    frame
-}
-
 /// A frame as a container keeps it.
 #[derive(Clone)]
 pub struct Record {
