@@ -88,6 +88,11 @@ pub struct DirectionAnalysis {
     pub protocol: FlowProtocol,
     /// Packets that the tap saw of it, even where the number of packets sent is withheld.
     pub packets: u64,
+    /// When the flow's first packet was sent, by either end.
+    pub flow_begin: Time,
+    /// When this sender sent its last packet with 1-RTT protection, or over TCP and TLS the counterpart; its last packet where
+    /// nothing shows which packets have it. `None` where none has it.
+    pub protected_until: Option<Time>,
     /// Metrics, distributions, warnings.
     pub run: RunMetrics,
     /// How many QUIC packets could be read how far.
@@ -257,6 +262,7 @@ impl Analysis {
             let [client, server] = *directions;
             let meter = &meters[index];
             let (handshake, is_first, is_nearest) = (&meter.handshake, meter.is_first, meter.is_nearest);
+            let flow_begin = meter.origin;
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
@@ -270,6 +276,7 @@ impl Analysis {
                 let mut run = RunMetrics::empty();
                 warn_of_flow(flow, protocol, &meter, handshake, &mut run);
                 let (packets, decryption) = (meter.packets(), meter.decryption());
+                let protected_until = meter.protected_until();
                 let id = flow.original_destination_connection_id();
                 let plan = plan_of(&settings.plans, sender, is_first, id);
                 let planned = plan.filter(|_| is_nearest[sender as usize] == Some(true)).map_or(0, PlannedTimes::len);
@@ -288,6 +295,8 @@ impl Analysis {
                     sender,
                     protocol,
                     packets,
+                    flow_begin,
+                    protected_until,
                     run,
                     decryption,
                     windows,

@@ -123,6 +123,11 @@ impl DirectionMeter {
         self.packets.packets()
     }
 
+    /// When the last packet with 1-RTT protection was sent.
+    pub(crate) fn protected_until(&self) -> Option<Time> {
+        self.protected.end()
+    }
+
     pub(crate) fn decryption(&self) -> DecryptionCounts {
         self.decryption
     }

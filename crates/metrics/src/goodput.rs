@@ -8,10 +8,19 @@
 use quiclab_units::{ByteCount, Duration, Time};
 
 use crate::output::RunMetrics;
+use crate::rtt_estimate::RttEstimate;
 use crate::warnings::WarningCode;
 
-/// Largest relative difference between goodput by process and on the wire that is not worth a warning.
-pub const PROCESS_DIFFERENCE_LIMIT: f64 = 0.05;
+/// Largest share of the connection's time that the client's lifetime may differ from it without a warning.
+pub const UNEXPLAINED_SHARE_LIMIT: f64 = 0.05;
+/// What a client may live longer than its connection on any path, whatever the share: a process starts and ends in less. The
+/// rule `idle_end_in_goodput` has the same bound.
+pub const UNEXPLAINED_TIME_LIMIT: Duration = Duration::from_secs(1);
+/// An end keeps a closed connection for three probe timeouts (RFC 9000 section 10.2), and no idle timeout is shorter
+/// (section 10.1).
+const CLOSING_PROBE_TIMEOUTS: u64 = 3;
+/// What an end assumes that says nothing else (RFC 9000 section 18.2).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// Whether a packet has 1-RTT protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,73 +68,107 @@ impl ProtectedMeter {
         }
     }
 
-    /// From the first to the last server packet with 1-RTT protection, or what comes nearest to it.
-    fn interval_ns(&self, run: &mut RunMetrics) -> Option<u64> {
-        let all = self.all?;
-        let (start, end) = match self.protected {
-            Some(protected) => {
-                let uncertain = self.uncertain_before + self.uncertain_behind;
-                if uncertain > 0 {
-                    run.warn(
-                        WarningCode::GoodputEdgesUncertain,
-                        format!(
-                            "{uncertain} packets before the first or after the last one known to have 1-RTT \
-                             protection were cut too short to tell whether they have it: capture with a larger snap \
-                             length"
-                        ),
-                    );
-                }
-                protected
-            }
-            None if !self.any_unknown && !self.not_yet_known => {
+    /// The first and the last server packet with 1-RTT protection, or what comes nearest to them.
+    fn interval(&self) -> Option<(Time, Time)> {
+        self.protected.or_else(|| self.all.filter(|_| self.any_unknown || self.not_yet_known))
+    }
+
+    /// When the last of them was sent.
+    pub(crate) fn end(&self) -> Option<Time> {
+        self.interval().map(|(_, end)| end)
+    }
+
+    fn warn(&self, run: &mut RunMetrics) {
+        let uncertain = self.uncertain_before + self.uncertain_behind;
+        if self.protected.is_some() {
+            if uncertain > 0 {
                 run.warn(
-                    WarningCode::GoodputNoProtectedPackets,
-                    "no packet from the server has 1-RTT protection: the handshake did not complete".to_owned(),
+                    WarningCode::GoodputEdgesUncertain,
+                    format!(
+                        "{uncertain} packets before the first or after the last one known to have 1-RTT protection were \
+                         cut too short to tell whether they have it: capture with a larger snap length"
+                    ),
                 );
-                return None;
             }
-            None => {
-                run.warn(
-                    WarningCode::GoodputFirstToLastPacket,
-                    "the capture does not show where 1-RTT protection begins (payload bytes or the client's packets are \
-                     missing), so goodput on the wire covers the time from the first to the last packet and includes \
-                     the handshake"
-                        .to_owned(),
-                );
-                all
-            }
-        };
-        // Backwards time has its own warning.
-        Some(end.checked_since(start)?.as_nanos())
+        } else if self.interval().is_some() {
+            run.warn(
+                WarningCode::GoodputFirstToLastPacket,
+                "the capture does not show where 1-RTT protection begins (payload bytes or the client's packets are \
+                 missing), so goodput on the wire covers the time from the first to the last packet and includes the \
+                 handshake"
+                    .to_owned(),
+            );
+        } else if self.all.is_some() {
+            run.warn(
+                WarningCode::GoodputNoProtectedPackets,
+                "no packet from the server has 1-RTT protection: the handshake did not complete".to_owned(),
+            );
+        }
     }
 
     /// `response_bytes`: as the client stored them.
     pub(crate) fn finish(&self, response_bytes: ByteCount, run: &mut RunMetrics) {
-        let interval = self.interval_ns(run);
+        self.warn(run);
+        // Backwards time has its own warning.
+        let interval = self.interval().and_then(|(start, end)| end.checked_since(start));
         run.metrics.goodput_wire_bps =
-            interval.and_then(|interval_ns| rate(response_bytes, interval_ns, "response on the wire", run));
+            interval.and_then(|interval| rate(response_bytes, interval.as_nanos(), "response on the wire", run));
     }
 }
 
-/// Goodput by the client's lifetime, beside that on the wire.
-pub(crate) fn measure_process(response_bytes: ByteCount, lifetime: Duration, run: &mut RunMetrics) {
+/// Goodput by the client's lifetime, beside that on the wire. `connection`: from the connection's first packet to the server's
+/// last with 1-RTT protection.
+pub(crate) fn measure_process(
+    response_bytes: ByteCount,
+    lifetime: Duration,
+    connection: Option<Duration>,
+    run: &mut RunMetrics,
+) {
     let process = rate(response_bytes, lifetime.as_nanos(), "client's lifetime", run);
-    if let (Some(wire), Some(process)) = (run.metrics.goodput_wire_bps, process) {
-        let difference = (process - wire).abs() / wire;
-        if difference > PROCESS_DIFFERENCE_LIMIT {
-            run.warn(
-                WarningCode::GoodputProcessDiffers,
-                format!(
-                    "goodput is {:.2} Mbit/s on the wire and {:.2} Mbit/s by the client's lifetime ({:.1} % apart): does the \
-                     client wait before or after the transfer, for example for an idle timeout?",
-                    wire / 1e6,
-                    process / 1e6,
-                    difference * 100.0
-                ),
-            );
-        }
+    if let (Some(wire), Some(process), Some(connection)) = (run.metrics.goodput_wire_bps, process, connection)
+        && let Some(difference) = unexplained(lifetime, connection, run.metrics.smoothed_rtt_ns)
+    {
+        run.warn(
+            WarningCode::GoodputProcessDiffers,
+            format!(
+                "goodput is {:.2} Mbit/s on the wire and {:.2} Mbit/s by the client's lifetime: {difference}",
+                wire / 1e6,
+                process / 1e6,
+            ),
+        );
     }
     run.metrics.goodput_process_bps = process;
+}
+
+/// What makes the client's lifetime unlike the connection's, apart from the handshake, which is part of both, and from what
+/// starting and closing take.
+fn unexplained(lifetime: Duration, connection: Duration, smoothed_rtt_ns: Option<u64>) -> Option<String> {
+    let is_large = |time: Duration| time.as_nanos() as f64 > UNEXPLAINED_SHARE_LIMIT * connection.as_nanos() as f64;
+    if lifetime < connection {
+        // An end that knows of the client's close has nothing to send any more, so no time is explained.
+        let behind = connection - lifetime;
+        return is_large(behind).then(|| {
+            format!(
+                "the server sent for at least {:.2} s after the client had ended, which goodput on the wire includes",
+                behind.as_secs_f64()
+            )
+        });
+    }
+    let closing = smoothed_rtt_ns.map_or(Duration::ZERO, |rtt_ns| {
+        // As much as a client has of a download: one sample.
+        let mut rtt = RttEstimate::default();
+        rtt.on_sample(Duration::from_nanos(rtt_ns), Duration::ZERO);
+        Duration::from_nanos(rtt.pto(MAX_ACK_DELAY).as_nanos().saturating_mul(CLOSING_PROBE_TIMEOUTS))
+    });
+    let rest = lifetime - connection;
+    (is_large(rest) && rest > UNEXPLAINED_TIME_LIMIT.max(closing)).then(|| {
+        format!(
+            "the client lives {:.2} s longer than its connection, which takes {:.2} s with its handshake; does it wait, \
+             for example for an idle timeout?",
+            rest.as_secs_f64(),
+            connection.as_secs_f64()
+        )
+    })
 }
 
 fn rate(response_bytes: ByteCount, interval_ns: u64, what: &str, run: &mut RunMetrics) -> Option<f64> {

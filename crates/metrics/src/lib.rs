@@ -67,7 +67,7 @@ pub use decryption::DecryptionCounts;
 pub use direction::{LARGEST_FRAME_BYTES, Pictures};
 pub use distance::distribution_distance;
 pub use gaps::SHORT_GAP;
-pub use goodput::PROCESS_DIFFERENCE_LIMIT;
+pub use goodput::{UNEXPLAINED_SHARE_LIMIT, UNEXPLAINED_TIME_LIMIT};
 pub use handshake::{
     Close, FirstAnswer, HandshakeClass, HandshakeClassifier, HandshakeDetail, HandshakeEstimate, HandshakeEvent,
     HandshakeMark, HandshakeMarkMeter, HandshakeMarks, HandshakeStream, HandshakeTaps, LoggedRoundTrips, SeenHandshake,

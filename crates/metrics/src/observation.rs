@@ -94,7 +94,8 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
         run.warn(WarningCode::NoFlow, reason);
     }
     if let (Some(bytes), Some(lifetime)) = (observation.response_bytes, observation.client_lifetime) {
-        goodput::measure_process(bytes, lifetime, &mut run);
+        let connection = candidates.first().and_then(|measured| connection_time(analysis, measured));
+        goodput::measure_process(bytes, lifetime, connection, &mut run);
     }
     drops::measure(analysis, observation, &mut run);
     busy::measure(observation, &mut run);
@@ -115,6 +116,18 @@ fn candidates<'a>(analysis: &'a CaptureAnalysis, observation: &Observation) -> V
         .collect();
     candidates.sort_by_key(|direction| (std::cmp::Reverse(direction.packets), direction.flow));
     candidates
+}
+
+/// From a connection's first packet, at whichever tap it was seen first, to the server's last one with 1-RTT protection. A first
+/// packet that is lost on its way to the server passes only the tap near the client.
+fn connection_time(analysis: &CaptureAnalysis, measured: &DirectionAnalysis) -> Option<Duration> {
+    let ends = |direction: &DirectionAnalysis| {
+        let flow = &analysis.flows[direction.flow];
+        (flow.server, flow.client)
+    };
+    let at_any_tap = analysis.directions.iter().filter(|direction| ends(direction) == ends(measured));
+    let begin = at_any_tap.map(|direction| direction.flow_begin).min()?;
+    measured.protected_until?.checked_since(begin)
 }
 
 fn warn_of_others(

@@ -1,13 +1,14 @@
 //! What held a sender up that is not its congestion control.
 
 use super::{Evidence, Outcome, bound, milliseconds, number, percent};
+use crate::goodput::UNEXPLAINED_TIME_LIMIT;
 
 /// Shorter times without anything in flight are not worth a word.
 const IDLE_SHARE: f64 = 0.1;
 /// Blocked once, at the end of a window, is usual.
 const BLOCKED_OFTEN: usize = 3;
 /// The client's lifetime goes on so much longer than the transfer: no handshake takes as long.
-const IDLE_END_NS: f64 = 1e9;
+const IDLE_END_NS: f64 = UNEXPLAINED_TIME_LIMIT.as_nanos() as f64;
 
 /// The receiver's flow control holds the sender up.
 pub(super) fn flow_control_limited(evidence: &Evidence) -> Outcome {
