@@ -1,6 +1,10 @@
 //! Numbers in documents come from stored results: docs/data/README.md.
 
-use std::{path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Tables with numbers that no stored result makes. May only become fewer.
 const UNCONVERTED: usize = 8;
@@ -18,7 +22,7 @@ fn the_script_that_writes_them_finds_what_was_pasted_by_hand() {
 #[test]
 fn the_list_of_tables_that_are_written_by_hand_only_gets_shorter() {
     let path = data().join("unconverted.json");
-    let list: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let listed = list["tables"].as_array().unwrap();
     let expected = format!("{}: found {} tables, expected {UNCONVERTED}", path.display(), listed.len());
     assert!(listed.len() <= UNCONVERTED, "{expected} at most\nhint: store the result instead (docs/data/README.md)");
@@ -26,7 +30,7 @@ fn the_list_of_tables_that_are_written_by_hand_only_gets_shorter() {
     assert!(listed.iter().all(|table| table["why"].as_str().is_some_and(|why| !why.is_empty())), "a table without why");
 }
 
-fn data() -> std::path::PathBuf {
+fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/data")
 }
 
