@@ -118,12 +118,13 @@ class Tree(unittest.TestCase):
         self.check("docs/results/page.md:3:", "expected: 2", "found:    1")
 
     def test_counts_are_those_of_the_tree(self):
+        self.write("stacks/noq/stack.toml", 'transport = "quic"\nroles = ["server"]\n')
         self.write("stacks/curl/stack.toml", 'transport = "quic"\nroles = ["client"]\n')
         self.write("stacks/tcp-tls/stack.toml", 'transport = "tcp"\nroles = ["server", "client"]\n')
         self.write("stacks/contract/endpoint.sh", "")
         self.write("crates/interop/src/cases/transfer.rs", "pub(super) const CASE: Case = Case {};")
         self.write("crates/interop/src/cases/goodput.rs", "pub(super) const CASE: Case = Case { is_measurement: true };")
-        expected = {"stacks": 3, "quic_servers": 1, "quic_clients": 1, "interop_cases": 1}
+        expected = {"stacks": 4, "quic_servers": 2, "quic_clients": 1, "interop_cases": 1}
         self.assertEqual(generate.counts(self.root), expected)
 
     def test_a_count_that_is_typed_by_hand_is_found(self):
