@@ -72,9 +72,11 @@ def take(folder, path):
         for gone in before.keys() - {row[0] for row in table["rows"]}:
             print(f"warning: {path.stem}.{part}: {gone} is not in {folder}", file=sys.stderr)
     same = {key: text for key, text in runs[0]["versions"].items() if all(run["versions"].get(key) == text for run in runs)}
-    # QEMU and the kernel give a whole sentence. Hashes name what cannot be fetched again, so they say nothing here.
-    short = {key: (re.search(r"version (\S+)", text) or [text, text])[1] for key, text in same.items()}
+    # QEMU gives a whole sentence. Hashes name what cannot be fetched again, so they say nothing here.
+    short = {key: (re.search(r"version (\S+)", text) or [text, text])[1] for key, text in same.items() if "." not in key}
+    stacks = {group["server"]: group["runs"][0]["versions"].get("server.version") for group in report["groups"]}
     result["versions"] = {key: text for key, text in short.items() if not re.fullmatch(r"[0-9a-f]{8,}", text)}
+    result["versions"]["stacks"] = {stack: version for stack, version in stacks.items() if version}
     records = [record for record in (folder / run["record"] / "run.toml" for run in runs) if record.exists()]
     result.update(command=report["command"], date=day_of(records or [folder / "report.json"]), source=f"report.json of {report['experiment']}")
     result.pop("not_recorded", None)

@@ -174,16 +174,17 @@ class Tree(unittest.TestCase):
 
     def test_a_result_folder_is_taken(self):
         metrics = {"drops_packets": {"mean": 13.333333333333334, "standard_deviation": 0.577, "count": 3}}
-        versions = {"qemu": "QEMU emulator version 7.2.22 (Debian)", "guest": "0123456789abcdef"}
-        group = {"label": "quinn", "metrics": metrics, "published": None, "runs": [{"record": "quinn-01", "versions": versions}]}
-        known = group | {"label": "noq", "metrics": {}, "published": {"values": {"drops_packets": 16.5}, "source": ""}}
+        versions = {"qemu": "QEMU emulator version 7.2.22 (Debian)", "guest": "0123456789abcdef", "server.version": "0.11"}
+        group = {"label": "quinn", "server": "quinn", "metrics": metrics, "published": None, "runs": [{"record": "quinn-01", "versions": versions}]}
+        known = group | {"label": "noq", "server": "noq", "metrics": {}, "published": {"values": {"drops_packets": 16.5}, "source": ""}}
+        known["runs"] = [{"record": "noq-01", "versions": versions | {"server.version": "1.4", "kernel": "6.1"}}]
         self.write("out/report.json", json.dumps({"experiment": "a", "command": "quiclab run b.toml", "groups": [group, known]}))
         self.write("stacks/noq/stack.toml", 'transport = "quic"\nroles = ["client"]\n')
         self.run_script("--take", str(self.root / "out"), "demo")
         stored = json.loads(self.read("docs/data/demo.json"))
         rows = [["quinn", [13.33333, 0.577], -0.5, 1234567, "Pairs, {drops_packets:.0f} dropped."], ["noq", None, "", "", ""], ["*published*", 16.5, None, None, None]]
         self.assertEqual(stored["tables"]["all"]["rows"], rows)
-        self.assertEqual((stored["command"], stored["versions"]), ("quiclab run b.toml", {"qemu": "7.2.22"}))
+        self.assertEqual((stored["command"], stored["versions"]), ("quiclab run b.toml", {"qemu": "7.2.22", "stacks": {"quinn": "0.11", "noq": "1.4"}}))
         self.assertIn("| quinn | 13.3 ± 0.6 | \u22120.50 |", self.read("docs/results/page.md"))
         self.check()
 
