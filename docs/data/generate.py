@@ -131,7 +131,8 @@ class Documentation:
         found = self.results.get(name, {}).get("tables", {})
         part = part or (next(iter(found)) if len(found) == 1 else part)
         if part not in found:
-            raise Fault(f"{reference}: found no such table, expected one in docs/data: {', '.join(f'{name}.{each}' for each in found) or 'NAME.TABLE'}")
+            known = ", ".join(f"{name}.{each}" for each in found) or "NAME.TABLE"
+            raise Fault(f"{reference}: found no such table, expected one in docs/data: {known}")
         if "view" not in found[part]:
             columns = found[part]["columns"]
             return columns, [with_values(row, columns, reference) for row in found[part]["rows"]], found[part].get("italics", False)
@@ -169,8 +170,10 @@ class Documentation:
             raise Fault(f"{reference}: found no such value")
         at = index_of(columns, inside[0 if what else 1], reference)
         if what:
-            same, numbers = [str(row[at]).strip("*`") == inside[-1] for row in rows], [row[at] for row in rows if isinstance(row[at], (int, decimal.Decimal))]
-            return str(sum(same)) if what == "count" else number(sum(numbers), columns[at])
+            cells = [row[at] for row in rows]
+            if what == "count":
+                return str(sum(str(each).strip("*`") == inside[1] for each in cells))
+            return number(sum(each for each in cells if isinstance(each, (int, decimal.Decimal))), columns[at])
         row = next((row for row in rows if row[0] == inside[0]), None)
         if row is None:
             raise Fault(f"{reference}: found no row {inside[0]!r}")
