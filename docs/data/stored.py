@@ -7,6 +7,8 @@ import json
 import re
 import sys
 
+# Layout of report.json: SCHEMA in crates/report/src/json.rs.
+SCHEMA = 1
 # Of a value from report.json so many digits are stored: more than a table shows.
 STORED_DIGITS = 7
 
@@ -61,6 +63,8 @@ def day_of(paths):
 def take(folder, path):
     """Reads report.json of a result folder, as `quiclab run` writes it, into the tables of a stored result that have metrics."""
     result, report = read(path), read(folder / "report.json")
+    if report["schema"] != SCHEMA:
+        raise Fault(f"{folder}/report.json: found schema {report['schema']}, expected {SCHEMA}; hint: quiclab report {folder} writes it anew")
     runs = [run for group in report["groups"] for run in group["runs"]]
     if not runs:
         raise Fault(f"{folder}/report.json: found no runs")

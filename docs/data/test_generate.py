@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import generate
+import stored
 
 RESULT = """{"command": "quiclab run a.toml", "date": "2026-11-21", "versions": {"qemu": "7.2"}, "source": "a test", "tables": {
 "all": {"columns": [{"title": "", "key": "name", "names": "stacks"}, {"title": "drops", "metric": "drops_packets", "form": "{} ± {}", "digits": 1},
@@ -172,21 +173,29 @@ class Tree(unittest.TestCase):
         self.assertIn("there are no stacks named 'picoquic' any more", said)
         self.assertIn("metrics.md has no metric 'drops_packets' any more", said)
 
+    def test_the_layout_of_reports_is_that_of_quiclab(self):
+        source = pathlib.Path(__file__).resolve().parents[2] / "crates/report/src/json.rs"
+        self.assertIn(f"const SCHEMA: u32 = {stored.SCHEMA};", source.read_text(encoding="utf-8"))
+
     def test_a_result_folder_is_taken(self):
         metrics = {"drops_packets": {"mean": 13.333333333333334, "standard_deviation": 0.577, "count": 3}}
         versions = {"qemu": "QEMU emulator version 7.2.22 (Debian)", "guest": "0123456789abcdef", "server.version": "0.11"}
         group = {"label": "quinn", "server": "quinn", "metrics": metrics, "published": None, "runs": [{"record": "quinn-01", "versions": versions}]}
         known = group | {"label": "noq", "server": "noq", "metrics": {}, "published": {"values": {"drops_packets": 16.5}, "source": ""}}
         known["runs"] = [{"record": "noq-01", "versions": versions | {"server.version": "1.4", "kernel": "6.1"}}]
-        self.write("out/report.json", json.dumps({"experiment": "a", "command": "quiclab run b.toml", "groups": [group, known]}))
+        report = {"schema": 1, "experiment": "a", "command": "quiclab run b.toml", "groups": [group, known]}
+        self.write("out/report.json", json.dumps(report | {"schema": 2}))
+        with self.assertRaisesRegex(generate.Fault, "found schema 2, expected 1"):
+            self.run_script("--take", str(self.root / "out"), "demo")
+        self.write("out/report.json", json.dumps(report))
         self.write("stacks/noq/stack.toml", 'transport = "quic"\nroles = ["client"]\n')
         self.run_script("--take", str(self.root / "out"), "demo")
-        stored = json.loads(self.read("docs/data/demo.json"))
+        taken = json.loads(self.read("docs/data/demo.json"))
         quinn = ["quinn", [13.33333, 0.577], -0.5, 1234567, "Pairs, {drops_packets:.0f} dropped."]
         rows = [quinn, ["noq", None, "", "", ""], ["*published*", 16.5, None, None, None]]
-        self.assertEqual(stored["tables"]["all"]["rows"], rows)
-        self.assertEqual(stored["command"], "quiclab run b.toml")
-        self.assertEqual(stored["versions"], {"qemu": "7.2.22", "stacks": {"quinn": "0.11", "noq": "1.4"}})
+        self.assertEqual(taken["tables"]["all"]["rows"], rows)
+        self.assertEqual(taken["command"], "quiclab run b.toml")
+        self.assertEqual(taken["versions"], {"qemu": "7.2.22", "stacks": {"quinn": "0.11", "noq": "1.4"}})
         self.assertIn("| quinn | 13.3 ± 0.6 | \u22120.50 |", self.read("docs/results/page.md"))
         self.check()
 
