@@ -15,6 +15,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Pages outside of docs/ that are part of the site, and their names there.
 OTHERS = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "LIMITATIONS.md": "limitations.md", "CONTRIBUTING.md": "contributing.md"}
+# Pages below docs/ whose names on the site are others.
+OTHER_NAMES = {"README.md": "overview.md", "data/README.md": "results/stored.md"}
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)", re.DOTALL)
 # Words of code that a browser would break at a hyphen, and longer ones than a column of a table should be wide.
 OPTION = re.compile(r"(?<![\w-])--?\w[\w-]*")
@@ -43,7 +45,7 @@ def places():
     found = {ROOT / name: pathlib.PurePosixPath(to) for name, to in OTHERS.items()}
     docs = ROOT / "docs"
     for page in sorted(docs.rglob("*.md")):
-        found[page] = pathlib.PurePosixPath("overview.md" if page == docs / "README.md" else page.relative_to(docs).as_posix())
+        found[page] = pathlib.PurePosixPath(OTHER_NAMES.get(page.relative_to(docs).as_posix(), page.relative_to(docs).as_posix()))
     return found
 
 

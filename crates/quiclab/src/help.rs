@@ -98,6 +98,20 @@ impl Page {
         self.name().rsplit('/').next().unwrap_or_default()
     }
 
+    /// Its text without lines that are comments, which say where a table comes from, and the empty lines behind them.
+    fn shown(&self) -> String {
+        let (mut text, mut after_comment) = (String::new(), false);
+        for line in self.text.lines() {
+            let is_comment = line.starts_with("<!--") && line.ends_with("-->");
+            if !is_comment && !(after_comment && line.is_empty()) {
+                text += line;
+                text.push('\n');
+            }
+            after_comment = is_comment;
+        }
+        text
+    }
+
     /// Its first heading.
     fn title(&self) -> &'static str {
         self.text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
@@ -150,7 +164,7 @@ fn topic(word: &str) -> Result<String> {
     let asked = word.trim_end_matches(".md").trim_start_matches("docs/").to_lowercase();
     let found: Vec<_> = PAGES.iter().filter(|page| page.name() == asked || page.topic() == asked).collect();
     if let [page] = found[..] {
-        return Ok(page.text.to_owned());
+        return Ok(page.shown());
     }
     let mentions = |page: &&Page| page.text.to_lowercase().contains(&asked.replace('-', " "));
     let near: Vec<_> =
@@ -213,6 +227,13 @@ mod tests {
         assert_eq!(page, topic("docs/reference/metrics.md").unwrap());
         assert!(page.starts_with("# "));
         assert!(topic("reference/scan").unwrap().starts_with("# "));
+    }
+
+    #[test]
+    fn comments_in_a_page_are_not_shown() {
+        let page = topic("performance").unwrap();
+        assert!(page.contains("\n| transfer | runs |") && !page.contains("<!--"), "{page}");
+        assert!(!page.contains("\n\n\n"), "{page}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod dependencies;
 mod determinism;
 mod disk_faults;
 mod docs;
+mod docs_data;
 mod drops;
 mod endpoints;
 mod escapes;
