@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use quiclab_testing::frames::{CLIENT, SERVER};
 use quiclab_units::Time;
 use quiclab_wire::{
     CaptureReader, Decryption, Dissector, DissectorSettings, Role, Segment, Transport, VERSION_1, VERSION_2,
