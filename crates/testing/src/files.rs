@@ -13,8 +13,7 @@ pub fn captures() -> PathBuf {
     repository().join("crates/wire/tests/data/captures")
 }
 
-/// One of these captures, by the name of its file; `.pcapng` where that has no extension.
+/// One of these captures, by the name of its file, with or without the `.pcapng` at its end.
 pub fn capture(name: &str) -> PathBuf {
-    let path = captures().join(name);
-    if path.extension().is_some() { path } else { path.with_extension("pcapng") }
+    captures().join(format!("{}.pcapng", name.strip_suffix(".pcapng").unwrap_or(name)))
 }

@@ -144,7 +144,7 @@ fn the_patience_of_the_host_ends_a_run_whatever_a_program_does() {
         let trial = Trial { patience: Duration::from_millis(700), ..Trial::new() };
         let start = Instant::now();
         let error = trial.run(&[mode]).unwrap_err();
-        // The programs go on for minutes, or for ever: only the deadline ends them.
+        // Any other end has another name.
         assert_eq!(error.downcast_ref(), Some(&Interrupted::ByDeadline(trial.patience)), "{mode}: {error:#}");
         assert!(start.elapsed() >= trial.patience, "{mode}: {:?}", start.elapsed());
     }
