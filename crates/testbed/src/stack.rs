@@ -230,16 +230,21 @@ pub fn is_installed(package: &str) -> bool {
     query.is_ok_and(|output| output.stdout == b"installed")
 }
 
-/// Settings by which compilers write no path of this machine into what they build: the same source gives the same endpoint,
-/// and so the same packets, wherever it is built.
+/// Settings by which no path of this machine decides what compilers write: the same source gives the same endpoint, and so the
+/// same packets, wherever it is built.
 fn path_independence(source: &Path, objects: &Path, flags: &[&str]) -> Vec<(&'static str, String)> {
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
-    let absolute = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut folders = vec![(absolute(objects), "/objects"), (absolute(source), "/stack")];
-    folders.extend(cargo_home.map(|folder| (absolute(&folder), "/cargo")));
-    let map =
-        |option: &str| folders.iter().map(|(from, to)| format!("{option}={}={to}", from.display())).collect::<Vec<_>>();
+    let mut folders = vec![(objects.to_path_buf(), "/objects"), (source.to_path_buf(), "/stack")];
+    folders.extend(cargo_home.map(|folder| (folder, "/cargo")));
+    // A tool passes the name that it was told, or asks the system, whose name has no links.
+    let names = |(folder, to): (PathBuf, &'static str)| {
+        let told = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
+        let names = BTreeSet::from([fs::canonicalize(&folder).unwrap_or_else(|_| told.clone()), told]);
+        names.into_iter().map(move |from| format!("{}={to}", from.display()))
+    };
+    let folders: Vec<String> = folders.into_iter().flat_map(names).collect();
+    let map = |option: &str| folders.iter().map(|folder| format!("{option}={folder}")).collect::<Vec<_>>();
     let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
     let rust = [vec!["-Ctarget-feature=+crt-static".to_owned()], flags, map("--remap-path-prefix")].concat();
     let c = map("-ffile-prefix-map").join(" ");
@@ -247,6 +252,9 @@ fn path_independence(source: &Path, objects: &Path, flags: &[&str]) -> Vec<(&'st
         // Named, so that the flags do not reach build scripts and procedural macros.
         ("CARGO_BUILD_TARGET", "x86_64-unknown-linux-gnu".to_owned()),
         ("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}")),
+        // Of the workspace around the stack, if there is one. Cargo derives the names of symbols from its path, and the compiler
+        // the order of functions from their names.
+        ("RUSTC_WORKSPACE_WRAPPER", String::new()),
         ("CFLAGS", c.clone()),
         ("CXXFLAGS", c),
     ]

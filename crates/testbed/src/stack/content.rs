@@ -13,7 +13,7 @@ use crate::{hash, vm::image::ROOT_FILE};
 use super::{MANIFEST, Source, plain_name};
 
 /// Version of what surrounds a stack's own build command.
-const RECIPE: &[u8] = b"2";
+const RECIPE: &[u8] = b"3";
 /// What a build, or a fuzzer, leaves in a folder and is not part of its source.
 const NOT_SOURCE: &[&str] = &["target", "fuzz", "node_modules", ".git", "__pycache__", ROOT_FILE];
 /// Folders below each other; more are taken for links that lead back to themselves.

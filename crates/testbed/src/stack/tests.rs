@@ -1,5 +1,5 @@
 use std::{
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt, symlink},
     sync::atomic::AtomicBool,
     time::{Duration, SystemTime},
 };
@@ -106,7 +106,7 @@ fn a_build_without_inputs_has_the_name_that_it_always_had() {
     fs::write(folder.join("a"), "1").unwrap();
     fs::write(folder.join("src/b"), "2").unwrap();
     let manifest = source(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks/quinn")).unwrap().manifest;
-    let hasher = hash::Hasher::default().part(b"2").part(b"a").part(b"1").part(b"src/b").part(b"2");
+    let hasher = hash::Hasher::default().part(b"3").part(b"a").part(b"1").part(b"src/b").part(b"2");
     let source = Source { manifest, folder, options: BTreeMap::new() };
     assert_eq!(name(&source).unwrap(), format!("stack/x-{}", hasher.short()));
 }
@@ -156,6 +156,47 @@ fn objects_of_another_source_folder_are_not_linked() {
     // In the same folder the objects stay and are used where they are newer than the source.
     fs::write(objects.join("endpoint"), "from objects").unwrap();
     assert_eq!(built("head", "head", 3600), "from objects");
+}
+
+/// The endpoint of a crate whose build script generates code, built in `root` below a workspace with settings of its own.
+fn built_by_cargo(root: &Path, objects: &Path) -> Vec<u8> {
+    const COMMAND: &str = r#"command = "cargo install --offline --path . --root $QUICLAB_STACK_OUT --no-track && mv $QUICLAB_STACK_OUT/bin/endpoint $QUICLAB_STACK_OUT && rmdir $QUICLAB_STACK_OUT/bin""#;
+    let source = own_stack(root, COMMAND);
+    fs::create_dir_all(source.folder.join("src")).unwrap();
+    fs::create_dir(root.join(".cargo")).unwrap();
+    for (file, text) in [
+        ("Cargo.toml", "[package]\nname = \"endpoint\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n"),
+        (
+            "src/main.rs",
+            "include!(concat!(env!(\"OUT_DIR\"), \"/place.rs\"));\nfn main() { println!(\"{}\", place()) }\n",
+        ),
+        (
+            "build.rs",
+            "fn main() {\n    let path = std::env::var(\"OUT_DIR\").unwrap() + \"/place.rs\";\n    \
+             std::fs::write(path, \"fn place() -> &'static str { file!() }\").unwrap();\n}\n",
+        ),
+        ("../.cargo/config.toml", "[build]\nrustc-workspace-wrapper = \".cargo/wrapper\"\n"),
+        ("../.cargo/wrapper", "#!/bin/sh\nexec \"$@\"\n"),
+    ] {
+        fs::write(source.folder.join(file), text).unwrap();
+    }
+    fs::set_permissions(root.join(".cargo/wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
+    let out = root.join("out");
+    compile(&source, objects, &out, &[], &AtomicBool::new(false)).unwrap();
+    fs::read(out.join("endpoint")).unwrap()
+}
+
+#[test]
+fn an_endpoint_has_the_same_bytes_whatever_the_folders_and_links_to_its_source_and_objects() {
+    let root = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other/folder"].map(|name| root.path().join(name));
+    for folder in [&one, &other] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    symlink(&other, root.path().join("link")).unwrap();
+    let first = built_by_cargo(&one, &one.join("objects"));
+    let second = built_by_cargo(&other, &root.path().join("link/objects"));
+    assert!(first == second, "{} and {} bytes", first.len(), second.len());
 }
 
 #[test]
