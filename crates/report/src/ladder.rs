@@ -131,7 +131,7 @@ pub fn render_ladder_html(ladder: &Ladder) -> String {
         @if ladder.connections.iter().any(|connection| !connection.marks.is_empty()) { (legend()) }
         @if let Some(run) = &ladder.run { (run::numbers(run)) }
     };
-    page_with(&ladder.title, STYLE, &html! {}, &body)
+    page_with(&ladder.title, STYLE, &body)
 }
 
 /// What the marks at the sides mean.

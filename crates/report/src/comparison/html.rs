@@ -7,7 +7,7 @@ use crate::{
     columns::NOTHING,
     figures::{Scene, draw_all},
     groups::Group,
-    html::{page_with, picture, plotly_script},
+    html::{page_with, picture},
     input::ReportInput,
 };
 
@@ -56,7 +56,7 @@ pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportI
             @for label in alone { p { "Only in " (letter) ": " (label) } }
         }
     };
-    page_with("A/B", STYLE, &maud::PreEscaped(plotly_script()), &body)
+    page_with("A/B", STYLE, &body)
 }
 
 fn failures(comparison: &Comparison) -> Markup {

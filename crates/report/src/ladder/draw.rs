@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use quiclab_wire::Role;
 
 use super::{LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderTaps};
-use crate::svg::escaped;
+use crate::plot::escaped;
 
 const WIDTH: f64 = 1100.0;
 const CLIENT_X: f64 = 110.0;

@@ -6,7 +6,7 @@ use quiclab_metrics::SeriesPoint;
 
 use super::RunPage;
 use super::axis::{label, round_step, ticks};
-use crate::{figures::style::colour, host::HostPictures, svg::escaped};
+use crate::{figures::style::colour, host::HostPictures, plot::escaped};
 
 /// Of the whole figure, and of where curves are drawn in it.
 pub(super) const WIDTH: f64 = 1_140.0;
