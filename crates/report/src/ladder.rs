@@ -12,7 +12,7 @@ use crate::html::page_with;
 
 pub use run::LadderRun;
 
-const STYLE: &str = ".ladder { overflow-x: auto; } .ladder svg { max-width: 100%; min-width: 60rem; height: auto; }";
+const STYLE: &str = ".ladder { overflow-x: auto; } .ladder .plot { max-width: 100%; min-width: 60rem; } .time { font-variant-numeric: tabular-nums; }";
 
 /// Handshakes of one capture.
 #[derive(Clone, Debug, Default)]

@@ -21,6 +21,7 @@ mod docs;
 mod drops;
 mod endpoints;
 mod escapes;
+mod figures;
 mod files;
 mod foreign_stack;
 mod forwarder;

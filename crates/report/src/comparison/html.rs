@@ -20,6 +20,12 @@ thead th.words { text-align: left; }
 td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { font-weight: normal; color: #555; }
 dl.sides dt { float: left; clear: left; width: 2rem; font-weight: 600; }
 dl.sides dd { margin-left: 2rem; }
+@media (prefers-color-scheme: dark) {
+  .verdict { background: #1d2733; }
+  .outcome[data-outcome=\"better\"], .outcome[data-outcome=\"passes\"] { color: #4ecfa2; }
+  .outcome[data-outcome=\"worse\"] { color: #ff8a5c; }
+  td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { color: #a6a9b0; }
+}
 ";
 
 /// The page: verdict, conditions, a table and a picture of differences for each pair, the distributions of both sides, and every metric. The

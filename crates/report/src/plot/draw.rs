@@ -19,6 +19,8 @@ pub(super) const RIGHT: f64 = 20.0;
 /// Space above the legend: of a file, which has a heading, and of a picture in a page.
 const HEADING: f64 = 30.0;
 const NO_HEADING: f64 = 2.0;
+/// Space for the title of the axis below.
+const TITLE_BELOW: f64 = 30.0;
 /// Sizes of fonts in pixels.
 pub(super) const FONT: f64 = 12.0;
 const HEADING_FONT: f64 = 15.0;
@@ -113,7 +115,8 @@ fn picture(figure: &Figure, top: f64) -> (String, f64) {
     let area =
         Area { left, top: top + legend_height + 8.0, width: WIDTH - left - right, height: plot.height.max(60.0) };
     let is_slanted = x.is_slanted(area.width);
-    let whole = area.top + area.height + x.height_of_labels(is_slanted) + 30.0;
+    let below = if plot.x.title.is_empty() { 4.0 } else { TITLE_BELOW };
+    let whole = area.top + area.height + x.height_of_labels(is_slanted) + below;
     let canvas = Canvas { x, y, area, tooltips: Tooltips::of(plot), id: &id };
     let mut text = definitions(&canvas);
     text.push_str(&legend);
