@@ -14,32 +14,49 @@ const ROW: f64 = 20.0;
 const BEHIND_MARK: f64 = 5.0;
 const BEHIND_NAME: f64 = 16.0;
 
-/// The legend below `top`, and how high it is.
+/// The legend below `top`, and how high it is: one row, or columns where one is not enough.
 pub(super) fn draw(plot: &Plot, id: &str, top: f64) -> (String, f64) {
-    let (mut x, mut row) = (LEFT, 0.0);
+    let room = WIDTH - LEFT - RIGHT;
+    let entries: Vec<_> = plot.traces.iter().filter(|trace| is_named(trace)).map(|trace| entry(trace, room)).collect();
+    let widest = entries.iter().map(|entry| entry.width).fold(0.0, f64::max);
+    let whole: f64 = entries.iter().map(|entry| entry.width).sum();
+    let columns = if whole - BEHIND_NAME <= room {
+        entries.len()
+    } else {
+        ((room + BEHIND_NAME) / widest).floor().max(1.0) as usize
+    };
     let mut text = String::new();
-    for trace in plot.traces.iter().filter(|trace| is_named(trace)) {
-        let mark = if is_line(trace) { 28.0 } else { 12.0 };
-        let name = shortened(&trace.name, WIDTH - LEFT - RIGHT - mark - BEHIND_MARK, FONT);
-        let length = mark + BEHIND_MARK + width(&name, FONT);
-        if x + length > WIDTH - RIGHT && x > LEFT {
-            (x, row) = (LEFT, row + 1.0);
+    let mut x = LEFT;
+    for (place, Entry { trace, name, mark, width }) in entries.iter().enumerate() {
+        if place % columns == 0 {
+            x = LEFT;
         }
-        let y = top + row * ROW + 14.0;
+        let y = top + (place / columns) as f64 * ROW + 14.0;
         draw_mark(&mut text, trace, id, x, y);
-        let _ = write!(text, "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", x + mark + BEHIND_MARK, escaped(&name));
-        x += length + BEHIND_NAME;
+        let _ = write!(text, "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", x + mark + BEHIND_MARK, escaped(name));
+        x += if entries.len() > columns { widest } else { *width };
     }
-    let rows = if text.is_empty() { 0.0 } else { row + 1.0 };
-    (text, rows * ROW)
+    (text, entries.len().div_ceil(columns.max(1)) as f64 * ROW)
+}
+
+/// A mark and a name.
+struct Entry<'a> {
+    trace: &'a Trace,
+    name: String,
+    /// Width of the mark, and of all with the space behind it, in pixels.
+    mark: f64,
+    width: f64,
+}
+
+fn entry(trace: &Trace, room: f64) -> Entry<'_> {
+    let mark = if matches!(trace.content, Content::Line(_)) { 28.0 } else { 12.0 };
+    let name = shortened(&trace.name, room - mark - BEHIND_MARK, FONT);
+    let width = mark + BEHIND_MARK + width(&name, FONT) + BEHIND_NAME;
+    Entry { trace, name, mark, width }
 }
 
 fn is_named(trace: &Trace) -> bool {
     !trace.name.is_empty() && trace.content.points() > 0 && !matches!(trace.content, Content::Cells(_))
-}
-
-fn is_line(trace: &Trace) -> bool {
-    matches!(trace.content, Content::Line(_))
 }
 
 /// A piece of the line, whose dashes can be told apart without colours, the mark, or the colour.

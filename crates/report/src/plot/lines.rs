@@ -6,9 +6,8 @@ use super::{Dash, Line, Mark, draw::Canvas};
 
 /// Of areas, so that what lies behind them is seen.
 pub(super) const AREA_OPACITY: f64 = 0.2;
-/// A line with more points is drawn by fewer: of those within half a pixel, the first, the lowest, the highest and the last.
+/// A line with more points is drawn by fewer: of those within a pixel, the first, the lowest, the highest and the last.
 const MOST_POINTS: usize = 1000;
-const COLUMNS_PER_PIXEL: f64 = 2.0;
 
 /// Draws a line, and its marks where it has some.
 pub(super) fn draw(text: &mut String, name: &str, line: &Line, canvas: &Canvas) {
@@ -140,7 +139,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= MOST_POINTS {
         return points.to_vec();
     }
-    let column = |point: &(f64, f64)| (point.0 * COLUMNS_PER_PIXEL).floor();
+    let column = |point: &(f64, f64)| point.0.floor();
     let of_column = |own: &[(f64, f64)]| {
         let by_height = |one: &usize, other: &usize| own[*one].1.total_cmp(&own[*other].1);
         let (lowest, highest) = ((0..own.len()).min_by(by_height), (0..own.len()).max_by(by_height));
@@ -161,13 +160,13 @@ mod tests {
     fn a_line_with_fewer_points_has_the_same_ends_and_extremes_in_every_column() {
         let points: Vec<_> = (0..50_000).map(|place| (f64::from(place) / 500.0, f64::from(place % 97))).collect();
         let thin = thinned(&points);
-        assert!(thin.len() <= 4 * 200 && thin.len() > 200, "{}", thin.len());
+        assert!(thin.len() <= 4 * 100 && thin.len() > 100, "{}", thin.len());
         assert_eq!((thin[0], thin[thin.len() - 1]), (points[0], points[points.len() - 1]));
         let extremes = |points: &[(f64, f64)], column: f64| {
-            let own = points.iter().filter(|(x, _)| (x * COLUMNS_PER_PIXEL).floor() == column).map(|(_, y)| *y);
+            let own = points.iter().filter(|(x, _)| x.floor() == column).map(|(_, y)| *y);
             own.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)))
         };
-        for column in [0.0, 17.0, 199.0] {
+        for column in [0.0, 17.0, 99.0] {
             assert_eq!(extremes(&thin, column), extremes(&points, column));
         }
         assert!(thin.windows(2).all(|pair| pair[0].0 <= pair[1].0));
