@@ -204,3 +204,23 @@ fn text_is_as_large_as_there_is_room() {
     let heading = attribute(&svg[svg.find("<text").unwrap()..][..60], "text", "font-size")[0];
     assert!(heading < 15.0 && svg.contains('\u{2026}'), "{svg}");
 }
+
+#[test]
+fn many_names_of_a_legend_stand_in_columns_inside_of_the_picture() {
+    let mut plot = Plot::new(Axis::linear("x"), Axis::linear("y"));
+    let all: Vec<_> = (0..19).map(|place| format!("a stack with a name, number {place}")).collect();
+    all.iter().for_each(|name| plot.add(name, "#123456", Line::of_place(0, vec![(0.0, 1.0), (1.0, 2.0)])));
+    let svg = file(&figure(plot));
+    let places = all.iter().map(|name| {
+        let begin = svg[..svg.find(&format!(">{name}</text>")).unwrap()].rfind('<').unwrap();
+        let [x, y] = ["x", "y"].map(|axis| attribute(&svg[begin..], "text", axis)[0]);
+        (x, y, x + words::width(name, draw::FONT))
+    });
+    let places: Vec<_> = places.collect();
+    assert!(places.iter().all(|(_, _, end)| *end <= draw::WIDTH), "{places:?}");
+    // The second row begins below the first, and its names below those of the first.
+    let columns = places.iter().filter(|(_, y, _)| *y == places[0].1).count();
+    assert!((2..19).contains(&columns), "{places:?}");
+    assert_eq!((places[columns].0, places[columns + 1].0), (places[0].0, places[1].0));
+    assert!(places[0].2 < places[1].0, "{places:?}");
+}
