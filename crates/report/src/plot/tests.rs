@@ -213,7 +213,8 @@ fn many_names_of_a_legend_stand_in_columns_inside_of_the_picture() {
     let svg = file(&figure(plot));
     let places = all.iter().map(|name| {
         let begin = svg[..svg.find(&format!(">{name}</text>")).unwrap()].rfind('<').unwrap();
-        let [x, y] = ["x", "y"].map(|axis| attribute(&svg[begin..], "text", axis)[0]);
+        let element = svg[begin..].split('>').next().unwrap();
+        let [x, y] = ["x", "y"].map(|axis| attribute(element, "text", axis)[0]);
         (x, y, x + words::width(name, draw::FONT))
     });
     let places: Vec<_> = places.collect();
