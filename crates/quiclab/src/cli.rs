@@ -203,7 +203,7 @@ pub struct ReportArguments {
     /// Write a page with every packet of each run, as quiclab look does, and link to it; up to 10 MiB for a run of 100 MiB
     #[arg(long)]
     pub pages: bool,
-    /// Also write each figure to this folder, as an SVG, a PDF and a PNG file
+    /// Also write each figure to this folder, as an SVG, a PDF and a PNG file (the last two with rsvg-convert)
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
     /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME in the folder of the results

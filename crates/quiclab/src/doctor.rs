@@ -24,7 +24,7 @@ use quiclab_testbed::{
 };
 use serde::Serialize;
 
-use crate::{cli::DoctorArguments, laboratory::open, output, signals};
+use crate::{cli::DoctorArguments, figure_files::rsvg, laboratory::open, output, signals};
 
 /// Room for kernel, image, builds and saved states, and for the records of a quick profile.
 const WANTED_DISK_BYTES: u64 = 6 << 30;
@@ -66,6 +66,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     checks.extend(resources());
     checks.push(walls());
     checks.push(real_time());
+    checks.push(figures());
     checks.extend(prepared(arguments)?);
     if arguments.cache {
         checks.extend(cached()?);
@@ -199,6 +200,20 @@ fn real_time() -> Check {
             let remedy = text.split_once("hint: ").map_or("run as root", |(_, hint)| hint).to_owned();
             absent(name, first_line(&error), remedy, needed_for.to_owned())
         }
+    }
+}
+
+/// What turns figures into PDF and PNG files; SVG files and pages need nothing.
+fn figures() -> Check {
+    let name = "figures as PDF and PNG";
+    match find(rsvg::PROGRAM) {
+        Some(path) => good(name, path),
+        None => absent(
+            name,
+            format!("no {}", rsvg::PROGRAM),
+            format!("apt-get install {}", rsvg::PACKAGE),
+            "PDF and PNG files of figures".to_owned(),
+        ),
     }
 }
 

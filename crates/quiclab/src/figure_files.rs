@@ -1,12 +1,15 @@
 //! Figures as files, for a paper: each as SVG, as PDF and as PNG.
 
-use std::{fs, path::Path};
+pub mod rsvg;
+
+use std::{fs, panic::resume_unwind, path::Path, thread};
 
 use anyhow::{Context, Result};
 use quiclab_record::Record;
 use quiclab_report::AnyReport;
 
 use crate::{folder, results::Results, run_page};
+use rsvg::{Format, convert};
 
 /// Writes every figure of a report, and the one over time of each run that has packets.
 ///
@@ -23,20 +26,25 @@ pub fn write_all(into: &Path, results: &Results, report: &AnyReport) -> Result<(
     write(into, &files)
 }
 
-/// Writes figures by their names, without the ending.
+/// Writes figures by their names, without the ending. The SVG files are all there before the first of them is converted.
 ///
 /// # Errors
-/// Where a file cannot be written.
+/// Where a file cannot be written, or a figure cannot be converted.
 pub fn write(into: &Path, figures: &[(String, String)]) -> Result<()> {
     fs::create_dir_all(into).with_context(|| into.display().to_string())?;
     for (name, svg) in figures {
         folder::write(into, &format!("{name}.svg"), svg)?;
-        let image = format!("{name}.png");
-        let png = quiclab_report::png_of_svg(svg).with_context(|| into.join(&image).display().to_string())?;
-        folder::write(into, &image, png)?;
-        let name = format!("{name}.pdf");
-        let pdf = quiclab_report::pdf_of_svg(svg).with_context(|| into.join(&name).display().to_string())?;
-        folder::write(into, &name, pdf)?;
+    }
+    for (name, svg) in figures {
+        let formats = [Format::Pdf, Format::Png];
+        let converted = thread::scope(|scope| {
+            let all = formats.map(|format| scope.spawn(move || convert(svg, format)));
+            all.map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        });
+        for (format, bytes) in formats.into_iter().zip(converted) {
+            let file = format!("{name}.{}", format.ending());
+            folder::write(into, &file, bytes.with_context(|| into.join(&file).display().to_string())?)?;
+        }
     }
     tell!("{} figures, each as SVG, PDF and PNG: {}", figures.len(), into.display());
     Ok(())

@@ -37,14 +37,15 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
     let results = Results::open(&arguments.folder)?;
     let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Usual }, arguments.pages)?;
     print(&written.input, arguments)?;
-    if let Some(into) = &arguments.figures {
-        figure_files::write_all(into, &results, &written.input)?;
-    }
     if arguments.parquet {
         traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?)?;
     }
     if !arguments.output.json {
         tell!("page with figures: {}", written.page.shown());
+    }
+    // Last, because they need a program that may be missing.
+    if let Some(into) = &arguments.figures {
+        figure_files::write_all(into, &results, &written.input)?;
     }
     Ok(0)
 }
@@ -65,11 +66,11 @@ fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8
     let (folder, name) = run_page::place(&arguments.folder)?;
     fs::create_dir_all(&folder).with_context(|| folder.shown())?;
     let written = folder::write(&folder, &name, report.html(&BTreeMap::new()))?;
+    print(&report, arguments)?;
+    tell!("the run over time: {}", written.shown());
     if let Some(figures) = &arguments.figures {
         figure_files::write(figures, &report.figures())?;
     }
-    print(&report, arguments)?;
-    tell!("the run over time: {}", written.shown());
     Ok(0)
 }
 
@@ -86,9 +87,10 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     let (look, facts) = write_look(&arguments.folder, &folder, &name)?;
     let page = RunPage { ladder, look, facts, ..page };
     let written = run_page::write(&page, &folder, &name)?;
-    if let Some(figures) = &arguments.figures {
-        figure_files::write(figures, &[(format!("run-{}", page.record), quiclab_report::render_run_svg(&page))])?;
-    }
+    let figure = arguments.figures.as_ref().map(|into| {
+        let svg = quiclab_report::render_run_svg(&page);
+        (into, [(format!("run-{}", page.record), svg)])
+    });
     let row = RunRow {
         folder: page.record,
         run: record.run.run,
@@ -120,6 +122,9 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     tell!("the run over time: {}", written.shown());
+    if let Some((into, figure)) = figure {
+        figure_files::write(into, &figure)?;
+    }
     Ok(0)
 }
 

@@ -221,11 +221,6 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
     if arguments.parquet {
         traces::write_all(results.records.folder(), &written.input, stop)?;
     }
-    if let Some(into) = &arguments.figures {
-        // Figures of different experiments may have one name.
-        let own = arguments.file.is_dir().then(|| into.join(written.input.experiment()));
-        figure_files::write_all(own.as_deref().unwrap_or(into), results, &written.input)?;
-    }
     let mut printed = None;
     if arguments.output.json {
         let report: Value = serde_json::from_str(&written.input.json())?;
@@ -234,6 +229,12 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
         output::print(&written.input.terminal(output::terminal_width()))?;
     }
     tell_end(&written.page, done.failed);
+    // Last, because they need a program that may be missing.
+    if let Some(into) = &arguments.figures {
+        // Figures of different experiments may have one name.
+        let own = arguments.file.is_dir().then(|| into.join(written.input.experiment()));
+        figure_files::write_all(own.as_deref().unwrap_or(into), results, &written.input)?;
+    }
     Ok(printed)
 }
 

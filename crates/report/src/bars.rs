@@ -1,19 +1,12 @@
 //! Bars that are made of parts.
 
-use plotly::{
-    Bar, Plot,
-    common::{Marker, Orientation},
-    layout::{AxisRange, BarMode},
-};
-
 use crate::{
     figures::{Figure, style},
-    svg::svg,
+    plot::{self, Axis, Plot},
 };
 
-/// Of one bar, and of what is around all of them, in pixels.
-const BAR: usize = 34;
-const AROUND: usize = 150;
+/// Height of a bar and the space around it, in pixels.
+const BAR: f64 = 34.0;
 
 /// Bars below each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +21,7 @@ pub struct Bars {
 
 /// The picture as a whole SVG file.
 pub fn render_bars_svg(bars: &Bars) -> String {
-    svg(&Figure { id: "bars".to_owned(), title: bars.title.clone(), caption: String::new(), plot: plot(bars) })
+    plot::file(&Figure { id: "bars".to_owned(), title: bars.title.clone(), caption: String::new(), plot: plot(bars) })
 }
 
 /// The picture without its title.
@@ -39,22 +32,25 @@ pub(crate) fn plot(bars: &Bars) -> Plot {
             parts.push(name);
         }
     }
-    let labels: Vec<_> = bars.bars.iter().map(|(label, _)| style::name(label)).collect();
-    let mut plot = Plot::new();
-    for (place, part) in parts.into_iter().enumerate() {
-        let length =
-            |all: &[(String, f64)]| all.iter().filter(|(name, _)| name == part).map(|(_, length)| length).sum();
-        let lengths: Vec<f64> = bars.bars.iter().map(|(_, all)| length(all)).collect();
-        let bar = Bar::new(lengths, labels.clone()).orientation(Orientation::Horizontal).name(style::name(part));
-        plot.add_trace(bar.marker(Marker::new().color(style::colour(place))));
-    }
-    // The library's own range is that of the parts, not of their sums.
     let whole = |parts: &[(String, f64)]| parts.iter().map(|(_, length)| length).sum::<f64>();
     let longest = bars.bars.iter().map(|(_, parts)| whole(parts)).fold(0.0, f64::max);
-    let x = style::axis(&bars.x).range(vec![0.0, if longest > 0.0 { 1.05 * longest } else { 1.0 }]);
-    let y = style::axis("").range(AxisRange::new(labels.len() as f64 - 0.5, -0.5));
-    let layout = style::legend_above(style::layout(x, y));
-    plot.set_layout(layout.bar_mode(BarMode::Stack).height(AROUND + BAR * labels.len()));
+    let labels: Vec<_> = bars.bars.iter().map(|(label, _)| label.clone()).collect();
+    let mut plot = Plot {
+        is_stacked: true,
+        height: BAR * labels.len() as f64,
+        ..Plot::new(
+            Axis::between(&bars.x, 0.0, if longest > 0.0 { 1.05 * longest } else { 1.0 }),
+            Axis::names("", labels),
+        )
+    };
+    for (place, part) in parts.into_iter().enumerate() {
+        let length = |all: &[(String, f64)]| {
+            let own: Vec<f64> = all.iter().filter(|(name, _)| name == part).map(|(_, length)| *length).collect();
+            (!own.is_empty()).then(|| own.iter().sum())
+        };
+        let values = bars.bars.iter().map(|(_, all)| length(all)).collect();
+        plot.add(part, style::colour(place), plot::Bars { values, ..plot::Bars::default() });
+    }
     plot
 }
 
@@ -64,13 +60,14 @@ mod tests {
 
     /// Left edges and widths of the bars of a colour.
     fn rectangles(svg: &str, colour: &str) -> Vec<(f64, f64)> {
+        // The first part of a colour is the mark in the legend.
+        let part = svg.split(&format!("<g color=\"{colour}\"")).nth(2).unwrap().split("</g>").next().unwrap();
         let field = |rectangle: &str, name: &str| -> f64 {
             let after = rectangle.split(&format!(" {name}=\"")).nth(1).unwrap();
             after.split('"').next().unwrap().parse().unwrap()
         };
-        let all = svg.split("<rect").skip(1).map(|rest| rest.split('>').next().unwrap());
-        let of_colour = all.filter(|rectangle| rectangle.contains(colour) && !rectangle.contains("width=\"12\""));
-        of_colour.map(|rectangle| (field(rectangle, "x"), field(rectangle, "width"))).collect()
+        let all = part.split("<rect").skip(1).map(|rest| rest.split('>').next().unwrap());
+        all.map(|rectangle| (field(rectangle, "x"), field(rectangle, "width"))).collect()
     }
 
     #[test]
@@ -89,7 +86,7 @@ mod tests {
         let [first, second, third] = [0, 1, 2].map(|place| rectangles(&svg, style::colour(place)));
         assert_eq!((first.len(), second.len()), (2, 2), "{svg}");
         let unit = first[0].1;
-        let (left, width) = third[1];
+        let (left, width) = third[0];
         assert!((width - 4.0 * unit).abs() < 0.1 && left + width < 880.0, "it is cut at the edge: {svg}");
         assert!((first[1].1 - 2.0 * unit).abs() < 0.1 && (second[0].1 - 2.0 * unit).abs() < 0.1, "{svg}");
         assert!((second[0].0 - first[0].0 - unit).abs() < 0.1, "{svg}");

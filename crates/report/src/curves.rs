@@ -1,10 +1,8 @@
 //! A picture of computed curves, for the verbs that compute instead of measure.
 
-use plotly::{Plot, Scatter, common::Mode, layout::AxisType};
-
 use crate::{
     figures::{Figure, style},
-    svg::svg,
+    plot::{self, Axis, Line, Plot},
 };
 
 /// Curves over one axis.
@@ -24,20 +22,14 @@ pub struct Curves {
 
 /// The picture as a whole SVG file.
 pub fn render_curves_svg(curves: &Curves) -> String {
-    let mut plot = Plot::new();
+    let [x, y] = [(&curves.x, curves.is_logarithmic[0]), (&curves.y, curves.is_logarithmic[1])]
+        .map(|(title, is_log)| if is_log { Axis::logarithmic(title) } else { Axis::linear(title) });
+    let mut plot = Plot::new(x, y);
     for (place, (name, points)) in curves.curves.iter().enumerate() {
-        let (x, y) = points.iter().copied().unzip();
-        let line = Scatter::<f64, f64>::new(x, y).name(style::name(name)).mode(Mode::Lines).line(style::line(place));
-        plot.add_trace(line);
+        plot.add(name, style::colour(place), Line::of_place(place, points.clone()));
     }
-    let [x, y] =
-        [(&curves.x, curves.is_logarithmic[0]), (&curves.y, curves.is_logarithmic[1])].map(|(title, is_log)| {
-            let axis = style::axis(title);
-            if is_log { axis.type_(AxisType::Log) } else { axis }
-        });
-    plot.set_layout(style::curve_layout(x, y, curves.curves.len()));
     let (id, title) = ("curves".to_owned(), curves.title.clone());
-    svg(&Figure { id, title, caption: String::new(), plot })
+    plot::file(&Figure { id, title, caption: String::new(), plot })
 }
 
 #[cfg(test)]

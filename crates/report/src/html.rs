@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use plotly::Plot;
 use quiclab_experiment::{Expectation, Published};
 use quiclab_units::ByteCount;
 
@@ -15,7 +14,7 @@ use crate::{
     input::{FailureRow, ReportInput, RunRow},
     moved,
     notes::{notes, tells_clients},
-    phases,
+    phases, plot,
     ranking::{CRITERIA, Ranking, rankings},
     scenario::transfer_figures,
     verdicts::verdicts_of_groups,
@@ -69,13 +68,13 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
 /// A transfer up to this fits into the first flights after the handshake.
 const SHORT_TRANSFER: ByteCount = ByteCount::from_bytes(20_000);
 
-/// A whole page that needs no network, with the library that draws its pictures.
+/// A whole page that needs no network.
 pub(crate) fn page(title: &str, body: &Markup) -> String {
-    page_with(title, "", &PreEscaped(plotly_script()), body)
+    page_with(title, "", body)
 }
 
-/// A whole page that needs no network. `style` is added to that of all pages, `script` to its head.
-pub(crate) fn page_with(title: &str, style: &str, script: &Markup, body: &Markup) -> String {
+/// A whole page that needs no network. `style` is added to that of all pages.
+pub(crate) fn page_with(title: &str, style: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -88,20 +87,11 @@ pub(crate) fn page_with(title: &str, style: &str, script: &Markup, body: &Markup
                 style { (PreEscaped(STYLE)) (PreEscaped(style)) }
                 // An empty icon keeps browsers from asking a server for one.
                 link rel="icon" href="data:,";
-                (script)
             }
             body { (body) }
         }
     };
     page.into_string()
-}
-
-/// The library's offline sources hold a second script, for formulas, which is not needed.
-pub(crate) fn plotly_script() -> String {
-    const END: &str = "</script>";
-    let sources = Plot::offline_js_sources();
-    let end = sources.find(END).map_or(sources.len(), |start| start + END.len());
-    sources[..end].to_owned()
 }
 
 pub(crate) fn failures(failures: &[FailureRow], ladders: &BTreeMap<String, String>) -> Markup {
@@ -302,25 +292,13 @@ fn side_by_side(
     }
 }
 
+/// A figure with its title and its caption.
 pub(crate) fn picture(figure: &Figure) -> Markup {
-    // Inside of strings, the only place where JSON can have one, this is the same character; and no tag can begin.
-    let json = figure.plot.to_json().replace('<', "\\u003c");
-    // A legend below is measured from the bottom of the figure, so that it is never over the title of the axis, however narrow the page is and
-    // however many lines the legend then has.
-    let script = format!(
-        "(function () {{ const figure = {json}; const layout = figure.layout; \
-         if (layout.legend && layout.legend.y < 0) \
-         Object.assign(layout.legend, {{ yref: \"container\", y: 0, yanchor: \"bottom\" }}); \
-         if (layout.xaxis && layout.xaxis.title) layout.xaxis.title.standoff = 8; \
-         Plotly.newPlot({id:?}, figure.data, layout, {{ responsive: true, displaylogo: false }}); }})();",
-        id = figure.id
-    );
     html! {
         section.figure {
             h2 { (figure.title) }
-            div id=(figure.id) {}
+            div.wide { (PreEscaped(plot::inline(figure))) }
             p.note { (figure.caption) }
-            script { (PreEscaped(script)) }
         }
     }
 }

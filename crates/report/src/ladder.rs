@@ -12,7 +12,7 @@ use crate::html::page_with;
 
 pub use run::LadderRun;
 
-const STYLE: &str = ".ladder { overflow-x: auto; } .ladder svg { max-width: 100%; min-width: 60rem; height: auto; }";
+const STYLE: &str = ".ladder { overflow-x: auto; } .ladder .plot { max-width: 100%; min-width: 60rem; } .time { font-variant-numeric: tabular-nums; }";
 
 /// Handshakes of one capture.
 #[derive(Clone, Debug, Default)]
@@ -131,7 +131,7 @@ pub fn render_ladder_html(ladder: &Ladder) -> String {
         @if ladder.connections.iter().any(|connection| !connection.marks.is_empty()) { (legend()) }
         @if let Some(run) = &ladder.run { (run::numbers(run)) }
     };
-    page_with(&ladder.title, STYLE, &html! {}, &body)
+    page_with(&ladder.title, STYLE, &body)
 }
 
 /// What the marks at the sides mean.

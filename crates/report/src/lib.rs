@@ -25,15 +25,14 @@ mod looked;
 mod markdown;
 mod moved;
 mod notes;
-mod pdf;
 mod phases;
+mod plot;
 mod quantiles;
 mod ranking;
 mod repeated;
 mod scan;
 mod scenario;
 mod squares;
-mod svg;
 mod terminal;
 mod timeline;
 mod verdicts;
@@ -52,6 +51,7 @@ pub use comparison::{
     render_comparison_terminal, settings_key,
 };
 pub use curves::{Curves, render_curves_svg};
+pub use figures::render_figures;
 pub use findings::{
     Basis, FINDINGS_HEAD, Finding, FoundLosses, Interval, Looks, Outcome, Side, findings, findings_as_rows,
     render_findings,
@@ -68,14 +68,12 @@ pub use look::{LookPacket, LookTransfer, render_look_html};
 pub use looked::{Looked, OverTime};
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
-pub use pdf::{PdfError, pdf_of_svg, png_of_svg};
 pub use repeated::{Repetition, repetitions};
 pub use scan::{ScanReport, ScanReportRow, render_scan_figures, render_scan_html, render_scan_markdown};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,
     render_scenario_markdown, render_scenario_terminal, scenario_findings,
 };
-pub use svg::render_figures;
 pub use terminal::render_terminal;
 pub use timeline::{RunPage, render_run_html, render_run_svg};
 pub use verdicts::{verdicts_as_json, verdicts_in_words};

@@ -100,7 +100,7 @@ pub fn render_look_html(transfers: &[LookTransfer]) -> String {
         }
         script { (PreEscaped(SCRIPTS.join("\n"))) }
     };
-    page_with(&title, STYLE, &html! {}, &body)
+    page_with(&title, STYLE, &body)
 }
 
 /// `letter`: what the transfer is called in the figure, where there are two.

@@ -22,7 +22,7 @@ mod tests;
 mod week;
 mod week_pictures;
 
-use crate::svg::svg;
+use crate::plot;
 use rows::Rows;
 use section::Section;
 
@@ -118,5 +118,5 @@ const PARTS: [fn(&Rows) -> Section; 8] = [
 /// Every picture that has something to show: its name, and the text of its SVG file.
 pub fn render_scan_figures(report: &ScanReport) -> Vec<(String, String)> {
     let figures = report.sections().into_iter().flat_map(|section| section.figures);
-    figures.map(|figure| (figure.id.clone(), svg(&figure))).collect()
+    figures.map(|figure| (figure.id.clone(), plot::file(&figure))).collect()
 }

@@ -19,7 +19,7 @@ use crate::{
     figures::Figure,
     findings::{Finding, Looks, Repeated, Shown, judge_all, number},
     input::FailureRow,
-    svg::svg,
+    plot,
 };
 
 pub use html::render_scenario_html;
@@ -133,7 +133,7 @@ impl Repeated for Group<'_> {
 /// Every picture that has something to show: its name, and the text of its SVG file.
 pub fn render_scenario_figures(report: &ScenarioReport) -> Vec<(String, String)> {
     let groups = Group::all(report);
-    figures(report, &groups).map(|figure| (figure.id.clone(), svg(&figure))).collect()
+    figures(report, &groups).map(|figure| (figure.id.clone(), plot::file(&figure))).collect()
 }
 
 /// The pictures, in the order of the file.

@@ -62,7 +62,8 @@ pub struct RunArguments {
     /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
     #[arg(long)]
     pub parquet: bool,
-    /// Also write each figure to this folder, as an SVG and as a PDF file; with a folder of files, into a folder for each experiment
+    /// Also write each figure to this folder, as an SVG, a PDF and a PNG file (the last two with rsvg-convert); with a folder of files, into a
+    /// folder for each experiment
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
     /// Show what would run, without running it

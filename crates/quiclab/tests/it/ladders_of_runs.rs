@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::common::{Bench, Said, quiclab, records, said};
+use crate::common::{Bench, Said, has_no_converter, quiclab, records, said};
 use serde_json::Value;
 
 const EXAMPLE: &str = include_str!("../../../../experiments/examples/lost-flight.toml");
@@ -91,6 +91,9 @@ fn example() -> String {
 
 #[test]
 fn a_map_of_two_settings_is_the_first_figure_of_the_report() {
+    if has_no_converter() {
+        return;
+    }
     let bench = Bench::new(&format!("{}{MAP}", example()));
     run(&bench, "out", &[]);
     let figures = bench.out("figures");

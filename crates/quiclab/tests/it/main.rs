@@ -22,6 +22,7 @@ mod docs_data;
 mod drops;
 mod endpoints;
 mod escapes;
+mod figures;
 mod files;
 mod foreign_stack;
 mod forwarder;

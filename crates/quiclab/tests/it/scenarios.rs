@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use crate::common::{
-    Bench,
+    Bench, has_no_converter,
     models::{SMALL, read, run},
     quiclab, records, said,
 };
@@ -165,6 +165,9 @@ fn check_and_report_know_simulated_results() {
     let result = said(quiclab().arg("report").arg(files.out("out")).arg("--json"));
     let report: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(report["expectations"][0]["outcome"], "fails");
+    if has_no_converter() {
+        return;
+    }
     // One record has a page of its own.
     let record = files.out("out").join(&records(&files.out("out"))[0]);
     let figures = files.out("figures");
@@ -224,6 +227,9 @@ fn runs_of_undecided_expectations_are_repeated_and_others_are_not() {
 
 #[test]
 fn figures_have_the_words_of_the_file_and_no_keys() {
+    if has_no_converter() {
+        return;
+    }
     let figures = "[labels.\"bottleneck.buffer_bdp\"]\nname = \"room\"\n[labels.groups]\nplain = \"Plain Reno\"\n\
         [[figure]]\ntitle = \"Ratio of shares\"\nx = \"bottleneck.buffer_bdp\"\ny = \"share\"\n\
         compare = { setting = \"groups\", of = \"plain\", with = \"paced\", as = \"ratio\" }\n\
@@ -239,7 +245,9 @@ fn figures_have_the_words_of_the_file_and_no_keys() {
         assert!(ratio.contains(words), "no {words} in {ratio}");
     }
     let sum = text("figure-3-sum.svg");
-    for words in [">cumulative goodput, Mbit/s<", ">room 0.25: Plain Reno<", ">room 1: paced<", "<polygon "] {
+    for words in
+        [">cumulative goodput, Mbit/s<", ">room 0.25: Plain Reno<", ">room 1: paced<", " fill-opacity=\"0.2\"/>"]
+    {
         assert!(sum.contains(words), "no {words} in {sum}");
     }
     assert!(read(&into.join("figure-3-sum.pdf")).starts_with(b"%PDF-"));

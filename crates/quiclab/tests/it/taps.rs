@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::common::{Said, quiclab, said};
+use crate::common::{Said, has_no_converter, quiclab, said};
 use quiclab_record::{Observed, TapRole, TapSeen};
 use quiclab_testing::files::capture as stored_capture;
 use quiclab_units::{Duration, Time};
@@ -297,6 +297,9 @@ qemu = "7.2"
 
 #[test]
 fn a_single_record_is_reported_over_time_with_the_drops_between_its_taps() {
+    if has_no_converter() {
+        return;
+    }
     let made = TwoTaps::with_port("ngtcp2.pcapng", true, 443);
     let record = made.folder.path().join("ngtcp2-01-abc");
     fs::create_dir(&record).unwrap();

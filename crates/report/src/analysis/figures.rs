@@ -1,14 +1,12 @@
 //! The pictures of one sender: a new one is a function and a line in [`FIGURES`].
 
-use plotly::{
-    Bar, Plot, Scatter,
-    common::{DashType, Fill, Line, LineShape, Marker, MarkerSymbol, Mode},
-    layout::{AxisType, Shape, ShapeLine, ShapeType},
-};
 use quiclab_metrics::{BurstCause, DirectionAnalysis, Metrics, SeriesPoint};
 use quiclab_units::Duration;
 
-use crate::figures::{Figure, style};
+use crate::{
+    figures::{Figure, style},
+    plot::{Axis, Bars, Content, Line, Mark, Plot},
+};
 
 /// `None` where there is nothing to draw. The number makes its name in the page unique.
 type Draw = fn(&DirectionAnalysis, usize, Duration) -> Option<Figure>;
@@ -17,21 +15,11 @@ type Draw = fn(&DirectionAnalysis, usize, Duration) -> Option<Figure>;
 pub(crate) const FIGURES: &[Draw] = &[gaps, trains, causes, sequence, in_flight, rtt];
 
 fn gaps(direction: &DirectionAnalysis, place: usize, threshold: Duration) -> Option<Figure> {
-    let (edges, shares) = cumulative(&direction.run.distributions.gaps_ns, 1e3)?;
-    let mut plot = Plot::new();
-    plot.add_trace(
-        Scatter::new(edges, shares)
-            .name("gaps")
-            .mode(Mode::Lines)
-            .line(style::line(0).shape(LineShape::Hv))
-            .hover_template("%{y:.3f} of the gaps are at most %{x:.4g} \u{b5}s"),
-    );
-    let at = threshold.as_nanos() as f64 / 1e3;
-    let line = Shape::new().shape_type(ShapeType::Line).x_ref("x").y_ref("paper").x0(at).x1(at).y0(0.0).y1(1.0);
-    let line = line.line(ShapeLine::new().color("#777777").width(1.0).dash(DashType::Dot));
-    let x = style::axis("gap between packets, \u{b5}s").type_(AxisType::Log);
-    let y = style::axis("share of gaps").range(vec![0.0, 1.0]);
-    plot.set_layout(style::layout(x, y).shapes(vec![line]));
+    let points = cumulative(&direction.run.distributions.gaps_ns, 1e3)?;
+    let x = Axis::logarithmic("gap between packets, \u{b5}s");
+    let mut plot = Plot::new(x, Axis::between("share of gaps", 0.0, 1.0));
+    plot.guides = vec![threshold.as_nanos() as f64 / 1e3];
+    plot.add("gaps", style::colour(0), Line::of_place(0, points).stepped());
     Some(Figure {
         id: format!("gaps-{place}"),
         title: "Gaps between packets".to_owned(),
@@ -50,23 +38,13 @@ fn trains(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Fi
         return None;
     }
     let mut below = 0;
-    let (lengths, shares): (Vec<u64>, Vec<f64>) = trains
-        .iter()
-        .map(|(length, number)| {
-            below += length * number;
-            (*length, below as f64 / packets as f64)
-        })
-        .unzip();
-    let mut plot = Plot::new();
-    plot.add_trace(
-        Scatter::new(lengths, shares)
-            .name("packets")
-            .mode(Mode::LinesMarkers)
-            .line(style::line(0).shape(LineShape::Hv))
-            .hover_template("%{y:.4f} of the packets are in trains of at most %{x}"),
-    );
-    let x = style::axis("train length, packets").type_(AxisType::Log);
-    plot.set_layout(style::layout(x, style::axis("share of packets").range(vec![0.0, 1.0])));
+    let shares = trains.iter().map(|(length, number)| {
+        below += length * number;
+        (*length as f64, below as f64 / packets as f64)
+    });
+    let x = Axis::logarithmic("train length, packets");
+    let mut plot = Plot::new(x, Axis::between("share of packets", 0.0, 1.0));
+    plot.add("packets", style::colour(0), Line::of_place(0, shares.collect()).stepped().marks(Mark::Dot));
     Some(Figure {
         id: format!("trains-{place}"),
         title: "Packet trains".to_owned(),
@@ -92,14 +70,10 @@ fn share_of(cause: BurstCause, metrics: &Metrics) -> Option<f64> {
 fn causes(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Figure> {
     let metrics = &direction.run.metrics;
     let bursty = metrics.burst_share_of_packets.filter(|share| *share > 0.0)?;
-    let (names, shares): (Vec<&str>, Vec<f64>) =
-        BurstCause::ALL.iter().map(|cause| (cause.name(), share_of(*cause, metrics).unwrap_or(0.0))).unzip();
-    let mut plot = Plot::new();
-    plot.add_trace(Bar::new(names, shares).name("share").marker(Marker::new().color(style::colour(0))));
-    plot.set_layout(style::layout(
-        style::axis(""),
-        style::axis("share of packets in long trains").range(vec![0.0, 1.0]),
-    ));
+    let names = BurstCause::ALL.iter().map(|cause| cause.name().to_owned()).collect();
+    let shares = BurstCause::ALL.iter().map(|cause| share_of(*cause, metrics).unwrap_or(0.0));
+    let mut plot = Plot::new(Axis::names("", names), Axis::between("share of packets in long trains", 0.0, 1.0));
+    plot.add("share", style::colour(0), Bars::of(shares.collect()));
     Some(Figure {
         id: format!("causes-{place}"),
         title: "Why packets left together".to_owned(),
@@ -117,20 +91,15 @@ fn sequence(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<
     if pictures.sequence.is_empty() {
         return None;
     }
-    let mut plot = Plot::new();
+    let mut plot = Plot::new(Axis::linear("time, ms"), Axis::linear("bytes of the stream, MB"));
     band(&mut plot, &pictures.sequence, 1e6, "sent");
-    for (marks, name, symbol, colour) in [
-        (&pictures.lost, "declared lost", MarkerSymbol::X, style::colour(1)),
-        (&pictures.retransmitted, "retransmission", MarkerSymbol::TriangleUp, style::colour(2)),
+    for (marks, name, mark, place) in [
+        (&pictures.lost, "declared lost", Mark::Cross, 1),
+        (&pictures.retransmitted, "retransmission", Mark::Triangle, 2),
     ] {
-        if !marks.is_empty() {
-            let (times, values): (Vec<f64>, Vec<f64>) =
-                marks.iter().map(|(time, value)| (*time as f64 / 1e6, *value as f64 / 1e6)).unzip();
-            let marker = Marker::new().symbol(symbol).size(7).color(colour);
-            plot.add_trace(Scatter::new(times, values).name(name).mode(Mode::Markers).marker(marker));
-        }
+        let points = marks.iter().map(|(time, value)| (*time as f64 / 1e6, *value as f64 / 1e6));
+        plot.add(name, style::colour(place), Content::Marks(mark, points.collect()));
     }
-    plot.set_layout(style::layout(style::axis("time, ms"), style::axis("bytes of the stream, MB")));
     let left_out = match pictures.marks_left_out {
         0 => String::new(),
         count => format!(" {count} marks are not shown."),
@@ -150,9 +119,8 @@ fn in_flight(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option
     if direction.run.metrics.bytes_in_flight_max.is_none() || direction.pictures.bytes_in_flight.is_empty() {
         return None;
     }
-    let mut plot = Plot::new();
+    let mut plot = Plot::new(Axis::linear("time, ms"), Axis::linear("bytes in flight, kB"));
     band(&mut plot, &direction.pictures.bytes_in_flight, 1e3, "bytes in flight");
-    plot.set_layout(style::layout(style::axis("time, ms"), style::axis("bytes in flight, kB")));
     Some(Figure {
         id: format!("in-flight-{place}"),
         title: "Bytes in flight".to_owned(),
@@ -165,9 +133,8 @@ fn rtt(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Figur
     if direction.pictures.rtt_ns.is_empty() {
         return None;
     }
-    let mut plot = Plot::new();
+    let mut plot = Plot::new(Axis::linear("time, ms"), Axis::fitted("RTT, ms"));
     band(&mut plot, &direction.pictures.rtt_ns, 1e6, "RTT");
-    plot.set_layout(style::layout(style::axis("time, ms"), style::axis("RTT, ms")));
     Some(Figure {
         id: format!("rtt-{place}"),
         title: "Round-trip time".to_owned(),
@@ -180,30 +147,18 @@ fn rtt(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Figur
 
 /// The last value of each span of time as a line, in a band from the smallest to the largest.
 fn band(plot: &mut Plot, points: &[SeriesPoint], divisor: f64, name: &str) {
-    let times: Vec<f64> = points.iter().map(|point| point.time_ns as f64 / 1e6).collect();
-    let values = |value: fn(&SeriesPoint) -> u64| points.iter().map(|point| value(point) as f64 / divisor).collect();
+    let place = |point: &SeriesPoint, value: u64| (point.time_ns as f64 / 1e6, value as f64 / divisor);
     if points.iter().any(|point| point.minimum < point.maximum) {
-        let edge = || Line::new().width(0.0).color(style::colour(5));
-        let low: Vec<f64> = values(|point| point.minimum);
-        let high: Vec<f64> = values(|point| point.maximum);
-        plot.add_trace(
-            Scatter::new(times.clone(), low).name("smallest").mode(Mode::Lines).line(edge()).show_legend(false),
-        );
-        plot.add_trace(
-            Scatter::new(times.clone(), high)
-                .name("from smallest to largest")
-                .mode(Mode::Lines)
-                .line(edge())
-                .fill(Fill::ToNextY)
-                .fill_color("rgba(86, 180, 233, 0.35)"),
-        );
+        let high = points.iter().map(|point| place(point, point.maximum));
+        let low = points.iter().rev().map(|point| place(point, point.minimum));
+        plot.add("from smallest to largest", style::colour(5), Content::Area(high.chain(low).collect()));
     }
-    let last: Vec<f64> = values(|point| point.last);
-    plot.add_trace(Scatter::new(times, last).name(name).mode(Mode::Lines).line(style::line(0)));
+    let last = points.iter().map(|point| place(point, point.last));
+    plot.add(name, style::colour(0), Line::of_place(0, last.collect()));
 }
 
 /// Upper edges of bins divided by `divisor`, and the share of all values up to each.
-fn cumulative(bins: &[(u64, u64)], divisor: f64) -> Option<(Vec<f64>, Vec<f64>)> {
+fn cumulative(bins: &[(u64, u64)], divisor: f64) -> Option<Vec<(f64, f64)>> {
     let total: u64 = bins.iter().map(|(_, count)| count).sum();
     let mut below = 0;
     (total > 0).then(|| {
@@ -212,6 +167,6 @@ fn cumulative(bins: &[(u64, u64)], divisor: f64) -> Option<(Vec<f64>, Vec<f64>)>
                 below += count;
                 (*edge as f64 / divisor, below as f64 / total as f64)
             })
-            .unzip()
+            .collect()
     })
 }

@@ -1,54 +1,28 @@
 //! Differences as shares of A, with their intervals, on one axis.
 
-use plotly::{
-    Plot, Scatter,
-    common::{ErrorData, ErrorType, Marker, Mode},
-    layout::{Margin, Shape, ShapeLayer, ShapeLine, ShapeType},
+use super::{Pair, measure::Row};
+use crate::{
+    figures::{Figure, style},
+    plot::{Axis, Content, Plot},
 };
 
-use super::{Pair, measure::Row};
-use crate::figures::{Figure, style};
-
-/// Of a row, and of what surrounds them, in pixels.
-const ROW_HEIGHT: usize = 34;
-const SURROUNDINGS: usize = 110;
+/// Height of a row, in pixels.
+const ROW: f64 = 34.0;
 
 /// The picture of pair number `place`; `None` where no difference has an interval and a mean of A that is not 0.
 pub(super) fn draw(place: usize, pair: &Pair) -> Option<Figure> {
-    let mut rows: Vec<_> = pair.metrics.iter().filter(|row| row.is_primary).filter_map(shares).collect();
+    let rows: Vec<_> = pair.metrics.iter().filter(|row| row.is_primary).filter_map(shares).collect();
     if rows.is_empty() {
         return None;
     }
-    // The first row on top.
-    rows.reverse();
-    let names = rows.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
-    let middle: Vec<_> = rows.iter().map(|(_, [middle, ..])| middle * 100.0).collect();
-    let above = rows.iter().map(|(_, [middle, _, high])| (high - middle) * 100.0).collect();
-    let below = rows.iter().map(|(_, [middle, low, _])| (middle - low) * 100.0).collect();
-    let count = names.len();
-    let mut plot = Plot::new();
-    plot.add_trace(
-        Scatter::new(middle, names)
-            .mode(Mode::Markers)
-            .marker(Marker::new().color(style::colour(0)).size(9))
-            .error_x(ErrorData::new(ErrorType::Data).symmetric(false).array(above).array_minus(below))
-            .hover_template("%{x:.2f} %<extra></extra>"),
-    );
-    let zero = Shape::new()
-        .shape_type(ShapeType::Line)
-        .x0(0.0)
-        .x1(0.0)
-        .y_ref("paper")
-        .y0(0.0)
-        .y1(1.0)
-        .layer(ShapeLayer::Below)
-        .line(ShapeLine::new().color("#444444").width(1.0));
-    let layout = style::layout(style::axis("B \u{2212} A, % of A"), style::axis(""))
-        .height(SURROUNDINGS + ROW_HEIGHT * count)
-        .margin(Margin::new().left(230).right(20).top(20).bottom(60))
-        .show_legend(false)
-        .shapes(vec![zero]);
-    plot.set_layout(layout);
+    let names = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let axes = Plot::new(Axis::linear("B \u{2212} A, % of A"), Axis::names("", names));
+    let mut plot = Plot { height: ROW * rows.len() as f64, guides: vec![0.0], ..axes };
+    let intervals = rows
+        .iter()
+        .enumerate()
+        .map(|(row, (_, [middle, low, high]))| (row, [low, middle, high].map(|share| share * 100.0)));
+    plot.add("", style::colour(0), Content::Intervals(intervals.collect()));
     Some(Figure {
         id: format!("differences-{place}"),
         title: format!("Differences: {}", pair.label),

@@ -7,7 +7,7 @@ use crate::{
     columns::NOTHING,
     figures::{Scene, draw_all},
     groups::Group,
-    html::{page_with, picture, plotly_script},
+    html::{page_with, picture},
     input::ReportInput,
 };
 
@@ -20,6 +20,12 @@ thead th.words { text-align: left; }
 td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { font-weight: normal; color: #555; }
 dl.sides dt { float: left; clear: left; width: 2rem; font-weight: 600; }
 dl.sides dd { margin-left: 2rem; }
+@media (prefers-color-scheme: dark) {
+  .verdict { background: #1d2733; }
+  .outcome[data-outcome=\"better\"], .outcome[data-outcome=\"passes\"] { color: #4ecfa2; }
+  .outcome[data-outcome=\"worse\"] { color: #ff8a5c; }
+  td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { color: #a6a9b0; }
+}
 ";
 
 /// The page: verdict, conditions, a table and a picture of differences for each pair, the distributions of both sides, and every metric. The
@@ -56,7 +62,7 @@ pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportI
             @for label in alone { p { "Only in " (letter) ": " (label) } }
         }
     };
-    page_with("A/B", STYLE, &maud::PreEscaped(plotly_script()), &body)
+    page_with("A/B", STYLE, &body)
 }
 
 fn failures(comparison: &Comparison) -> Markup {

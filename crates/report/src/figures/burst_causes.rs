@@ -1,9 +1,10 @@
 //! Why packets left together.
 
-use plotly::{Bar, Plot, common::Marker, layout::BarMode};
-
-use super::{Figure, goodput::column, style};
-use crate::groups::Group;
+use super::{Figure, goodput::column, of_groups, style};
+use crate::{
+    groups::Group,
+    plot::{Axis, Bars},
+};
 
 /// Metric of each cause, and its name in the legend.
 pub(crate) const CAUSES: [(&str, &str); 8] = [
@@ -18,14 +19,12 @@ pub(crate) const CAUSES: [(&str, &str); 8] = [
 ];
 
 pub(super) fn draw(groups: &[Group]) -> Figure {
-    let mut plot = Plot::new();
+    let mut plot = of_groups(groups, Axis::linear("share of all packets"));
+    plot.is_stacked = true;
     for (place, (metric, name)) in CAUSES.into_iter().enumerate() {
-        let shares = groups.iter().map(|group| of_all_packets(group, metric)).collect();
-        let labels = groups.iter().map(|group| style::name(&group.label)).collect();
-        plot.add_trace(Bar::new(labels, shares).name(name).marker(Marker::new().color(colour(place, metric))));
+        let values = groups.iter().map(|group| of_all_packets(group, metric)).collect();
+        plot.add(name, colour(place, metric), Bars { values, ..Bars::default() });
     }
-    let y = style::axis("share of all packets").range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::bar_layout(y).bar_mode(BarMode::Stack));
     Figure {
         id: "burst-causes".to_owned(),
         title: "Why packets left together".to_owned(),

@@ -1,17 +1,12 @@
 //! What the bottleneck dropped.
 
-use plotly::Plot;
-
-use super::{Figure, goodput, style};
-use crate::groups::Group;
+use super::{Figure, goodput, of_groups, style};
+use crate::{groups::Group, plot::Axis};
 
 pub(super) fn draw(groups: &[Group]) -> Figure {
-    let mut plot = Plot::new();
-    let marker = plotly::common::Marker::new().color(style::colour(0));
-    plot.add_trace(goodput::bars(groups, "drops_packets", "measured", marker));
-    plot.add_trace(goodput::published(groups, "drops_packets", "published"));
-    let y = style::axis("dropped packets").range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::bar_layout(y));
+    let mut plot = of_groups(groups, Axis::linear("dropped packets"));
+    plot.add("measured", style::colour(0), goodput::bars(groups, "drops_packets"));
+    plot.add("published", style::INK, goodput::published(groups, "drops_packets"));
     Figure {
         id: "drops".to_owned(),
         title: "Drops at the bottleneck".to_owned(),

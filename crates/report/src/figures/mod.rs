@@ -13,13 +13,13 @@ mod train_lengths;
 pub(crate) mod train_mix;
 
 pub(crate) use burst_causes::{CAUSES, of_all_packets};
-use plotly::Plot;
-
 use quiclab_experiment::Published;
 
 use crate::{
-    groups::{Group, is_captured},
-    input::MachineLimits,
+    groups::{Group, is_captured, published_alone},
+    input::{MachineLimits, ReportInput},
+    plot::{self, Axis, Plot},
+    scenario::transfer_figures,
 };
 
 /// A picture and the words around it.
@@ -61,6 +61,7 @@ const FIGURES: &[(Needs, Draw)] = &[
     (Needs::Packets, train_mix::draw),
     (Needs::Packets, gap_cdf::draw),
     (Needs::Packets, |scene| Some(train_lengths::draw(scene.groups))),
+    (Needs::Packets, |scene| train_lengths::of_trains(scene.groups)),
     (Needs::Packets, |scene| Some(burst_causes::draw(scene.groups))),
     (Needs::Runs, throughput::boxes::draw),
     (Needs::Runs, throughput::ranks::draw),
@@ -73,9 +74,23 @@ const FIGURES: &[(Needs, Draw)] = &[
     (Needs::Packets, |scene| Some(packet_time::draw(scene.groups))),
 ];
 
+/// Every figure of a report that has something to show: its name, and the text of its SVG file.
+pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
+    let groups = Group::all(input);
+    let alone = published_alone(input, &groups);
+    let scene = Scene { groups: &groups, alone: &alone, machine: input.machine };
+    let asked = transfer_figures(input, &groups).into_iter();
+    asked.chain(draw_all(&scene)).map(|figure| (figure.id.clone(), plot::file(&figure))).collect()
+}
+
 /// Those of a report. Where nothing was captured there are none of packets.
 pub(crate) fn draw_all(scene: &Scene) -> Vec<Figure> {
     let is_captured = is_captured(scene.groups) || !scene.alone.is_empty();
     let is_drawn = |needs: Needs| is_captured || needs == Needs::Runs;
     FIGURES.iter().filter(|(needs, _)| is_drawn(*needs)).filter_map(|(_, draw)| draw(scene)).collect()
+}
+
+/// A plot with a place for each group on the axis below.
+fn of_groups(groups: &[Group], y: Axis) -> Plot {
+    Plot::new(Axis::names("", groups.iter().map(|group| group.label.clone()).collect()), y)
 }

@@ -1,12 +1,11 @@
 //! The bottleneck over time: how long packets wait in its queue, and what comes out of it.
 
-use plotly::{
-    Plot, Scatter,
-    common::{LineShape, Mode},
-};
-
 use super::{Figure, style};
-use crate::{groups::Group, looked::OverTime};
+use crate::{
+    groups::Group,
+    looked::OverTime,
+    plot::{Axis, Line, Plot},
+};
 
 /// `None` where no run has a tap behind the bottleneck.
 pub(super) fn queue(groups: &[Group]) -> Option<Figure> {
@@ -20,7 +19,7 @@ pub(super) fn queue(groups: &[Group]) -> Option<Figure> {
                   between the taps minus its smallest value. A queue that never comes near 0 stands; one that does all \
                   the time is short, or the sender does not fill it."
             .to_owned(),
-        plot: draw(groups, "wait in the queue, ms", "%{x:.2f} s, %{y:.2f} ms", milliseconds)?,
+        plot: draw(groups, "wait in the queue, ms", milliseconds)?,
     })
 }
 
@@ -33,35 +32,20 @@ pub(super) fn goodput(groups: &[Group]) -> Option<Figure> {
         caption: "New bytes of streams in each step of time, in the first run of each group, when they leave the \
                   bottleneck (or the sender, without a tap behind it)."
             .to_owned(),
-        plot: draw(groups, "goodput, Mbit/s", "%{x:.2f} s, %{y:.2f} Mbit/s", megabits)?,
+        plot: draw(groups, "goodput, Mbit/s", megabits)?,
     })
 }
 
-fn draw(groups: &[Group], axis: &str, hover: &str, values: impl Fn(&OverTime) -> Vec<Option<f64>>) -> Option<Plot> {
-    let mut plot = Plot::new();
-    let mut is_empty = true;
+fn draw(groups: &[Group], axis: &str, values: impl Fn(&OverTime) -> Vec<Option<f64>>) -> Option<Plot> {
+    let mut plot = Plot::new(Axis::linear("time since the first packet, s"), Axis::linear(axis));
     for (place, group) in groups.iter().enumerate() {
         let Some(looked) = group.runs.iter().find_map(|run| run.looked.as_ref()) else { continue };
         let step = looked.over_time.step_ns as f64 / 1e9;
         let known = values(&looked.over_time).into_iter().enumerate();
-        let (seconds, known): (Vec<f64>, Vec<f64>) =
-            known.filter_map(|(place, value)| Some((place as f64 * step, value?))).unzip();
-        if known.is_empty() {
-            continue;
+        let known: Vec<_> = known.filter_map(|(place, value)| Some((place as f64 * step, value?))).collect();
+        if !known.is_empty() {
+            plot.add(&group.label, style::colour(place), Line::of_place(place, known).stepped().width(1.4));
         }
-        is_empty = false;
-        plot.add_trace(
-            Scatter::new(seconds, known)
-                .name(style::name(&group.label))
-                .mode(Mode::Lines)
-                .line(style::line(place).shape(LineShape::Hv).width(1.4))
-                .hover_template(hover),
-        );
     }
-    if is_empty {
-        return None;
-    }
-    let x = style::axis("time since the first packet, s");
-    plot.set_layout(style::curve_layout(x, style::axis(axis), groups.len()));
-    Some(plot)
+    (!plot.is_empty()).then_some(plot)
 }

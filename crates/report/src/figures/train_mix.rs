@@ -1,13 +1,10 @@
 //! How many packets left in trains of which length: the picture for many groups side by side.
 
-use plotly::{
-    Bar, Plot,
-    common::{Marker, Orientation},
-    layout::{AxisRange, BarMode},
+use super::{Figure, Scene};
+use crate::{
+    groups::{Group, name_alone},
+    plot::{Axis, Bars, Plot},
 };
-
-use super::{Figure, Scene, style};
-use crate::groups::{Group, name_alone};
 
 /// The longest train of each class of lengths, its name and its colour: blue for what counts as paced, orange for bursts.
 const CLASSES: [(u64, &str, &str); 6] = [
@@ -21,9 +18,8 @@ const CLASSES: [(u64, &str, &str); 6] = [
 /// The share of the packets in trains of each class of lengths.
 pub(crate) type Mix = [f64; CLASSES.len()];
 
-/// Of one bar, and of what is around all of them, in pixels.
-const BAR: usize = 26;
-const AROUND: usize = 150;
+/// Height of a bar and the space around it, in pixels.
+const BAR: f64 = 26.0;
 
 /// Name of the published curve.
 const CURVE: &str = "packets_by_train_length";
@@ -38,20 +34,13 @@ pub(super) fn draw(scene: &Scene) -> Option<Figure> {
     }
     let alone = scene.alone.iter();
     bars.extend(alone.filter_map(|row| Some((name_alone(row), published_mix(row.curves.get(CURVE)?)))));
-    let labels: Vec<_> = bars.iter().map(|(label, _)| style::name(label)).collect();
-    let mixes: Vec<_> = bars.iter().map(|(_, mix)| *mix).collect();
-    let mut plot = Plot::new();
+    let (labels, mixes): (Vec<String>, Vec<Mix>) = bars.into_iter().unzip();
+    let height = BAR * labels.len() as f64;
+    let axes = Plot::new(Axis::between("share of packets", 0.0, 1.0), Axis::names("", labels));
+    let mut plot = Plot { is_stacked: true, height, ..axes };
     for (class, (_, name, colour)) in CLASSES.into_iter().enumerate() {
-        let shares: Vec<f64> = mixes.iter().map(|mix| mix[class]).collect();
-        let bar = Bar::new(shares, labels.clone()).orientation(Orientation::Horizontal).name(name);
-        plot.add_trace(bar.marker(Marker::new().color(colour)).hover_template("%{x:.4f}"));
+        plot.add(name, colour, Bars::of(mixes.iter().map(|mix| mix[class]).collect()));
     }
-    let x = style::axis("share of packets").range(vec![0.0, 1.0]);
-    // The first group on top.
-    let y = style::axis("").range(AxisRange::new(bars.len() as f64 - 0.5, -0.5));
-    plot.set_layout(
-        style::legend_above(style::layout(x, y)).bar_mode(BarMode::Stack).height(AROUND + BAR * bars.len()),
-    );
     Some(Figure {
         id: "train-mix".to_owned(),
         title: "Packets by the length of their train".to_owned(),

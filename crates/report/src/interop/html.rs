@@ -1,6 +1,6 @@
 //! The page of a matrix.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use quiclab_interop::{Entry, Matrix, Verdict};
 
 use super::{Outcome, cases_with, count_words, counts, description, legend, letters};
@@ -29,7 +29,7 @@ pub fn render_interop_html(matrix: &Matrix) -> String {
         (measurements(matrix))
         (failures(matrix))
     };
-    page_with("interoperation", STYLE, &PreEscaped(String::new()), &body)
+    page_with("interoperation", STYLE, &body)
 }
 
 fn pairs(matrix: &Matrix) -> Markup {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use quiclab_wire::Role;
 
 use super::{LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderTaps};
-use crate::svg::escaped;
+use crate::plot::escaped;
 
 const WIDTH: f64 = 1100.0;
 const CLIENT_X: f64 = 110.0;
@@ -30,17 +30,15 @@ pub(super) fn svg(connection: &LadderConnection) -> String {
     let heights = Heights::of(datagrams, &connection.marks);
     let height = heights.bottom + 40.0;
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" role=\"img\">\
-         <title>Handshake of {}</title>\
-         <style>text {{ font-family: system-ui, sans-serif; font-size: 11px; fill: #1a1a1a; }} .time {{ font-variant-numeric: tabular-nums; }}</style>\
-         <rect width=\"{WIDTH}\" height=\"{height:.0}\" fill=\"#fff\"/>",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" class=\"plot\" width=\"{WIDTH}\" height=\"{height:.0}\" role=\"img\" \
+         aria-label=\"Handshake of {}\" font-family=\"system-ui, sans-serif\" font-size=\"11\" fill=\"#1a1a1a\">",
         escaped(&connection.name)
     );
     for (x, role) in [(CLIENT_X, Role::Client), (SERVER_X, Role::Server)] {
         let _ = write!(
             text,
             "<text x=\"{x}\" y=\"24\" text-anchor=\"middle\" style=\"font-weight: 600; font-size: 14px\">{}</text>\
-             <line x1=\"{x}\" x2=\"{x}\" y1=\"34\" y2=\"{:.1}\" stroke=\"#888\"/>",
+             <line x1=\"{x}\" x2=\"{x}\" y1=\"34\" y2=\"{:.1}\" stroke=\"#888888\"/>",
             role.name(),
             height - 10.0
         );
@@ -170,7 +168,7 @@ fn arrow(text: &mut String, datagram: &LadderDatagram, place: Place, taps: Ladde
         let _ = write!(
             text,
             "<path d=\"M{:.1} {:.1}l10 10m0 -10l-10 10\" stroke=\"{LOST}\" stroke-width=\"2\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" style=\"fill: {LOST}\" text-anchor=\"{}\" paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"3\">lost{}</text>",
+             <text x=\"{:.1}\" y=\"{:.1}\" class=\"halo\" fill=\"{LOST}\" text-anchor=\"{}\" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\">lost{}</text>",
             end_x - 5.0,
             end_y - 5.0,
             if is_client { end_x + 10.0 } else { end_x - 10.0 },
@@ -210,7 +208,7 @@ fn label(text: &mut String, is_client: bool, y: f64, style: &str, words: &str) {
     let (x, anchor) = if is_client { (CLIENT_X + 14.0, "start") } else { (SERVER_X - 14.0, "end") };
     let _ = write!(
         text,
-        "<text x=\"{x}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" style=\"{style}\" paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"3\">{}{more}\
+        "<text x=\"{x}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"halo\" style=\"{style}\" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\">{}{more}\
          <title>{}</title></text>",
         escaped(&cut),
         escaped(words)
@@ -255,7 +253,7 @@ fn draw_mark(text: &mut String, mark: &LadderMark, (begin, end): (f64, f64)) {
     let y = begin + 4.0;
     let _ = write!(
         text,
-        "<text x=\"{words_x}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" style=\"fill: {ink}\" paint-order=\"stroke\" stroke=\"#fff\" \
+        "<text x=\"{words_x}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"halo\" fill=\"{ink}\" paint-order=\"stroke\" stroke=\"#ffffff\" \
          stroke-width=\"3\"><tspan style=\"font-weight: 600\">{word}</tspan> {}</text>",
         escaped(&mark.words)
     );

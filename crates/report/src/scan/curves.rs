@@ -2,18 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use plotly::{
-    Plot, Scatter,
-    common::{DashType, LineShape, Mode},
-    layout::AxisType,
-};
-
 use super::{
     rows::Key,
     section::{Line, Table, number},
 };
 use crate::{
     figures::style,
+    plot::{self, Axis, Dash, Plot},
     quantiles::{ascending, quantile},
 };
 
@@ -69,28 +64,23 @@ pub(super) fn largest<'a>(values: Values<'a>, most: usize) -> (Vec<(Key<'a>, Vec
 pub(super) fn distributions(curves: &[Curve], title: &str, is_logarithmic: bool) -> Plot {
     // A logarithmic axis has no place for zeros alone.
     let is_logarithmic = is_logarithmic && curves.iter().any(|curve| curve.values.last().is_some_and(|it| *it > 0.0));
-    let mut plot = Plot::new();
-    for (place, curve) in curves.iter().enumerate() {
-        let (x, y) = points(&curve.values, is_logarithmic).into_iter().unzip();
-        let line = style::line(place).shape(LineShape::Hv);
-        let trace = Scatter::<f64, f64>::new(x, y).name(style::name(&curve.name)).mode(Mode::Lines).line(line);
-        plot.add_trace(trace.hover_template("%{y:.3f} are at most %{x:.4g}"));
-    }
-    let x = style::axis(title);
     let x = match cut(curves) {
-        _ if is_logarithmic => x.type_(AxisType::Log),
-        Some((low, high)) => x.range(vec![low, high]),
-        None => x,
+        _ if is_logarithmic => Axis::logarithmic(title),
+        Some((low, high)) => Axis::between(title, low, high),
+        None => Axis::linear(title),
     };
-    let y = style::axis("share of rows").range(vec![0.0, 1.0]);
-    plot.set_layout(style::curve_layout(x, y, curves.len()));
+    let mut plot = Plot::new(x, Axis::between("share of rows", 0.0, 1.0));
+    for (place, curve) in curves.iter().enumerate() {
+        let line = plot::Line::of_place(place, points(&curve.values, is_logarithmic)).stepped();
+        plot.add(&curve.name, style::colour(place), line);
+    }
     plot
 }
 
 /// A vertical line with a name.
 pub(super) fn mark(plot: &mut Plot, at: f64, name: &str) {
-    let line = style::line(0).color("#777777").width(1.5).dash(DashType::Dot);
-    plot.add_trace(Scatter::new(vec![at, at], vec![0.0, 1.0]).name(style::name(name)).mode(Mode::Lines).line(line));
+    let line = plot::Line::of_place(0, vec![(at, 0.0), (at, 1.0)]).dash(Dash::Dots).width(1.5);
+    plot.add(name, style::GREY, line);
 }
 
 /// All but the ends of the values of all curves together.

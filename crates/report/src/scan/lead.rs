@@ -2,11 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plotly::{
-    BoxPlot, Plot,
-    common::Marker,
-    layout::{AxisType, BoxMode, CategoryOrder},
-};
 use quiclab_metrics::FirstAnswer;
 
 use super::{
@@ -17,11 +12,10 @@ use super::{
 };
 use crate::{
     figures::{Figure, style},
-    quantiles::{ascending, quantile},
+    plot::{Axis, Content, Plot, Quartiles},
+    quantiles::ascending,
 };
 
-/// Whiskers, box and median.
-const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 const MOST_PLACES: usize = 7;
 const MOST_LOCATIONS: usize = 30;
 const NO_PLACE: &str = "no place given";
@@ -122,23 +116,16 @@ pub(super) fn by_place(rows: &Rows) -> Section {
 
 /// One box for each CDN, one colour for each place.
 fn boxes(id: &str, title: &str, traces: &[(String, Vec<Curve>)], caption: &str) -> Figure {
-    let mut plot = Plot::new();
     // Others last, wherever they were seen first.
-    let all =
-        traces.iter().flat_map(|(_, curves)| curves).map(|curve| (curve.name == OTHERS, style::name(&curve.name)));
-    let order: BTreeSet<(bool, String)> = all.collect();
-    let order: Vec<String> = order.into_iter().map(|(_, name)| name).collect();
+    let all = traces.iter().flat_map(|(_, curves)| curves).map(|curve| (curve.name == OTHERS, &curve.name));
+    let order: BTreeSet<(bool, &String)> = all.collect();
+    let order: Vec<String> = order.into_iter().map(|(_, name)| name.clone()).collect();
+    let place_of = |curve: &Curve| order.iter().position(|name| *name == curve.name);
+    let mut plot = Plot::new(Axis::names("", order.clone()), Axis::linear("from ACK to ServerHello, ms"));
     for (place, (name, curves)) in traces.iter().enumerate() {
-        let labels: Vec<_> = curves.iter().map(|curve| style::name(&curve.name)).collect();
-        let [low, first, median, third, high] =
-            SHARES.map(|share| curves.iter().filter_map(|curve| quantile(&curve.values, share)).collect());
-        let bars = BoxPlot::<String, f64>::new_xy(labels, Vec::new()).q1(first).median(median).q3(third);
-        let bars = bars.lower_fence(low).upper_fence(high).name(style::name(name));
-        plot.add_trace(bars.marker(Marker::new().color(style::colour(place))));
+        let boxes = curves.iter().filter_map(|curve| Some((place_of(curve)?, Quartiles::of(&curve.values)?)));
+        plot.add(name, style::colour(place), Content::Boxes(boxes.collect()));
     }
-    let x = style::axis("").type_(AxisType::Category).category_order(CategoryOrder::Array).category_array(order);
-    let y = style::axis("from ACK to ServerHello, ms").range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::legend_above(style::layout(x, y)).box_mode(BoxMode::Group));
     let caption =
         format!("Box: the middle half of the rows, with the median. Whiskers: from 5 to 95 % of them. {caption}");
     Figure { id: id.to_owned(), title: title.to_owned(), caption, plot }

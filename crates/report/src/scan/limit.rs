@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use plotly::{Plot, Scatter, common::Mode};
-
 use super::{
     curves::{Curve, Values, curves, distributions, largest, mark, quantiles},
     rows::{Key, OTHERS, Row, Rows},
@@ -11,6 +9,7 @@ use super::{
 };
 use crate::{
     figures::{Figure, style},
+    plot::{self, Axis, Mark, Plot},
     quantiles::{ascending, quantile},
 };
 
@@ -136,14 +135,14 @@ fn cells(rows: &[&Row]) -> Vec<String> {
 }
 
 fn picture(by_bin: &BTreeMap<u64, [u64; 2]>, said: &str) -> Figure {
-    let x = by_bin.keys().map(|bin| (bin * BIN_BYTES) as f64 + BIN_BYTES as f64 / 2.0).collect();
-    let shares = by_bin.values().map(|[blocked, all]| *blocked as f64 / *all as f64).collect();
-    let mut plot = Plot::new();
-    let trace = Scatter::<f64, f64>::new(x, shares).name("blocked").mode(Mode::LinesMarkers).line(style::line(0));
-    plot.add_trace(trace.hover_template("%{y:.3f} of those with about %{x} bytes"));
+    let shares = by_bin.iter().map(|(bin, [blocked, all])| {
+        ((bin * BIN_BYTES) as f64 + BIN_BYTES as f64 / 2.0, *blocked as f64 / *all as f64)
+    });
+    let x = Axis::linear("Certificate message, bytes");
+    let mut plot = Plot::new(x, Axis::between("share of blocked servers", 0.0, 1.0));
+    let line = plot::Line::of_place(0, shares.collect()).marks(Mark::Dot);
+    plot.add("blocked", style::colour(0), line);
     mark(&mut plot, SMALLEST_LIMIT_BYTES as f64, "three times 1200 bytes");
-    let y = style::axis("share of blocked servers").range(vec![0.0, 1.0]);
-    plot.set_layout(style::curve_layout(style::axis("Certificate message, bytes"), y, 2));
     Figure {
         id: "scan-blocked".to_owned(),
         title: "Blocked servers by size of certificate".to_owned(),

@@ -1,4 +1,4 @@
-use serde_json::Value;
+use crate::plot::{Content, Trace};
 
 use super::{section::Line, *};
 
@@ -49,15 +49,18 @@ pub(super) fn line<'a>(section: &'a Section, table: usize, name: &str) -> &'a Li
     lines.iter().find(|line| line.name == name).unwrap_or_else(|| panic!("no line {name}"))
 }
 
-/// The traces of a picture, as the plotting library has them.
-pub(super) fn traces(section: &Section, id: &str) -> Vec<Value> {
+/// The traces of a picture.
+pub(super) fn traces(section: &Section, id: &str) -> Vec<Trace> {
     let figure = section.figures.iter().find(|figure| figure.id == id).unwrap_or_else(|| panic!("no picture {id}"));
-    let plot: Value = serde_json::from_str(&figure.plot.to_json()).unwrap();
-    plot["data"].as_array().unwrap().clone()
+    figure.plot.traces.clone()
 }
 
-pub(super) fn numbers(value: &Value) -> Vec<Option<f64>> {
-    value.as_array().unwrap().iter().map(Value::as_f64).collect()
+/// The points of a line.
+pub(super) fn points_of(trace: &Trace) -> Vec<(f64, Option<f64>)> {
+    match &trace.content {
+        Content::Line(line) => line.points.clone(),
+        other => panic!("no line: {other:?}"),
+    }
 }
 
 #[test]
@@ -124,10 +127,7 @@ fn figure_8_has_quantiles_of_instant_acks_alone() {
         "{caption}"
     );
     let curve = &traces(&lead, "scan-fig08")[0];
-    assert_eq!(
-        (curve["name"].as_str(), numbers(&curve["x"])[50], numbers(&curve["y"])[100]),
-        (Some("Akamai"), Some(51.0), Some(1.0))
-    );
+    assert_eq!((&curve.name[..], points_of(curve)[50].0, points_of(curve)[100].1), ("Akamai", 51.0, Some(1.0)));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn figure_10_has_the_share_of_delays_above_the_rtt_in_each_space() {
         caption.contains("Rows: 5 of 8. Left out: 1 with an ACK delay but without an RTT; 1 with an RTT but"),
         "{caption}"
     );
-    assert_eq!(numbers(&traces(&delay, "scan-fig10-coalesced")[0]["x"])[0], Some(-2.0));
+    assert_eq!(points_of(&traces(&delay, "scan-fig10-coalesced")[0])[0].0, -2.0);
 }
 
 #[test]
@@ -173,8 +173,11 @@ fn figure_14_has_boxes_by_place_and_by_location_of_the_server() {
     assert_eq!(line(&places, 0, "Sao Paulo").cells, ["Google", "5", "30", "30", "30"]);
     assert_eq!(line(&places, 1, "HKG").cells[..5], ["5", "1.2", "2", "3", "4"]);
     assert_eq!(line(&places, 1, "location not known").cells[0], "5");
-    let boxes = traces(&places, "scan-fig14");
-    assert_eq!(boxes.iter().map(|it| numbers(&it["median"])).collect::<Vec<_>>(), [[Some(3.0)], [Some(30.0)]]);
+    let boxes = traces(&places, "scan-fig14").into_iter().map(|trace| match trace.content {
+        Content::Boxes(boxes) => boxes.iter().map(|(place, quartiles)| (*place, quartiles.values[2])).collect(),
+        other => panic!("no boxes: {other:?}"),
+    });
+    assert_eq!(boxes.collect::<Vec<Vec<_>>>(), [[(0, 3.0)], [(0, 30.0)]]);
     rows.iter_mut().for_each(|row| row.location = None);
     let places = part(&report(&rows), "Figure 14");
     assert!(places.paragraphs[0].starts_with("There is no picture by location"), "{:?}", places.paragraphs);
@@ -205,8 +208,5 @@ fn certificates_and_waits_are_counted_at_the_limit() {
     let caption = &blocked.figures[0].caption;
     assert!(caption.contains("Rows: 3 of 5. Left out: 1 of which it is not known"), "{caption}");
     let steps = &traces(&blocked, "scan-blocked")[0];
-    assert_eq!(
-        (numbers(&steps["x"]), numbers(&steps["y"])),
-        (vec![Some(3750.0), Some(5250.0)], vec![Some(0.5), Some(1.0)])
-    );
+    assert_eq!(points_of(steps), [(3750.0, Some(0.5)), (5250.0, Some(1.0))]);
 }

@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use plotly::{
-    Plot, Scatter,
-    common::{Fill, Line, Mode},
-};
-
 use super::{
     date::date,
     week::{Clock, Course, NO_GROUP},
 };
 use crate::{
     figures::{Figure, style},
+    plot::{Axis, Content, Line, Mark, Plot},
     quantiles::{ascending, quantile},
 };
 
@@ -68,7 +64,7 @@ fn step_in_words(clock: Clock) -> String {
 }
 
 fn leads(course: &Course, clock: Clock) -> Option<Plot> {
-    let mut plot = Plot::new();
+    let mut plot = over_time(clock, Axis::linear("from ACK to ServerHello, ms"));
     let groups: Vec<_> = course.by_group.iter().filter(|(_, group)| !group.leads.is_empty()).collect();
     for (place, (key, group)) in groups.iter().enumerate() {
         let ordered: BTreeMap<u64, Vec<f64>> =
@@ -76,46 +72,37 @@ fn leads(course: &Course, clock: Clock) -> Option<Plot> {
         let [first, median, third] = [0.25, 0.5, 0.75].map(|share| -> Points {
             ordered.iter().filter_map(|(step, values)| Some((*step, quantile(values, share)?))).collect()
         });
-        for area in areas(&first, &third, place, clock) {
-            plot.add_trace(area);
+        for area in areas(&first, &third, clock) {
+            plot.add("", style::colour(place), area);
         }
-        plot.add_trace(course_line(&key.name(NO_GROUP), &median, place, clock));
+        plot.add(&key.name(NO_GROUP), style::colour(place), course_line(&median, place, clock));
     }
-    layout(&mut plot, clock, "from ACK to ServerHello, ms", groups.len());
-    (!groups.is_empty()).then_some(plot)
+    (!plot.is_empty()).then_some(plot)
 }
 
 fn shares(course: &Course, clock: Clock) -> Option<Plot> {
-    let mut plot = Plot::new();
+    let mut plot = over_time(clock, Axis::between("share of answers", 0.0, 1.0));
     for (place, (key, group)) in course.by_group.iter().enumerate() {
         let shares = group.coalesced.iter().map(|(step, [part, all])| (*step, *part as f64 / *all as f64));
-        plot.add_trace(course_line(&key.name(NO_GROUP), &shares.collect(), place, clock));
+        plot.add(&key.name(NO_GROUP), style::colour(place), course_line(&shares.collect(), place, clock));
     }
-    let y = style::axis("share of answers").range(vec![0.0, 1.0]);
-    plot.set_layout(style::curve_layout(style::axis(&axis_title(clock)), y, course.by_group.len()));
-    (!course.by_group.is_empty()).then_some(plot)
+    (!plot.is_empty()).then_some(plot)
 }
 
 fn requests(course: &Course, clock: Clock) -> Option<Plot> {
-    let mut plot = Plot::new();
+    let mut plot = over_time(clock, Axis::linear("from the request, ms"));
     for (place, (name, all)) in REQUESTS.iter().zip(&course.requests).enumerate() {
         let median = |values: &Vec<f64>| quantile(&ascending(values.clone()), 0.5);
         let medians: Points = all.iter().filter_map(|(step, values)| Some((*step, median(values)?))).collect();
         if !medians.is_empty() {
-            plot.add_trace(course_line(name, &medians, place, clock));
+            plot.add(name, style::colour(place), course_line(&medians, place, clock));
         }
     }
-    layout(&mut plot, clock, "from the request, ms", REQUESTS.len());
-    course.requests.iter().any(|all| !all.is_empty()).then_some(plot)
+    (!plot.is_empty()).then_some(plot)
 }
 
-fn layout(plot: &mut Plot, clock: Clock, y: &str, names: usize) {
-    let y = style::axis(y).range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::curve_layout(style::axis(&axis_title(clock)), y, names));
-}
-
-fn axis_title(clock: Clock) -> String {
-    format!("hours since {} 00:00 UTC", date(clock.first_day))
+fn over_time(clock: Clock, y: Axis) -> Plot {
+    Plot::new(Axis::linear(&format!("hours since {} 00:00 UTC", date(clock.first_day))), y)
 }
 
 fn hours(step: u64, clock: Clock) -> f64 {
@@ -123,28 +110,23 @@ fn hours(step: u64, clock: Clock) -> f64 {
 }
 
 /// A line that is interrupted where steps are missing.
-fn course_line(name: &str, points: &Points, place: usize, clock: Clock) -> Box<Scatter<f64, Option<f64>>> {
-    let (mut x, mut y) = (Vec::new(), Vec::new());
+fn course_line(points: &Points, place: usize, clock: Clock) -> Line {
+    let mut all: Vec<(f64, Option<f64>)> = Vec::new();
     for run in runs(points) {
-        if let Some(last) = x.last() {
-            x.push(*last);
-            y.push(None);
-        }
-        x.extend(run.iter().map(|(step, _)| hours(*step, clock)));
-        y.extend(run.iter().map(|(_, value)| Some(*value)));
+        all.extend(all.last().map(|(last, _)| (*last, None)));
+        all.extend(run.iter().map(|(step, value)| (hours(*step, clock), Some(*value))));
     }
+    let line = Line::with_gaps(place, all);
     // A step without neighbours would not be seen as a line.
-    let mode = if runs(points).any(|run| run.len() == 1) { Mode::LinesMarkers } else { Mode::Lines };
-    Scatter::new(x, y).name(style::name(name)).mode(mode).line(style::line(place))
+    if runs(points).any(|run| run.len() == 1) { line.marks(Mark::Dot) } else { line }
 }
 
 /// One area for each run of steps without a gap: low and high have the same steps.
-fn areas(low: &Points, high: &Points, place: usize, clock: Clock) -> impl Iterator<Item = Box<Scatter<f64, f64>>> {
+fn areas(low: &Points, high: &Points, clock: Clock) -> impl Iterator<Item = Content> {
     let high: Vec<_> = runs(high).collect();
     runs(low).zip(high).filter(|(low, _)| low.len() > 1).map(move |(low, high)| {
-        let (x, y) = low.iter().chain(high.iter().rev()).map(|(step, value)| (hours(*step, clock), *value)).unzip();
-        let trace = Scatter::<f64, f64>::new(x, y).mode(Mode::Lines).line(Line::new().width(0.0));
-        trace.fill(Fill::ToSelf).fill_color(style::faint(place)).show_legend(false)
+        let corners = low.iter().chain(high.iter().rev()).map(|(step, value)| (hours(*step, clock), *value));
+        Content::Area(corners.collect())
     })
 }
 

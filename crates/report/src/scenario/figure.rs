@@ -8,17 +8,15 @@ mod members;
 mod tests;
 mod words;
 
-use plotly::{
-    Bar, Plot, Scatter,
-    common::{ErrorData, ErrorType, Fill, HoverInfo, Line, Marker, Mode},
-    layout::{Axis, BarMode, RangeMode},
-};
 use quiclab_experiment::scenario::{FigureKind, FigureSpec, Labels};
 
 use super::Group;
-use crate::figures::{Figure, style};
+use crate::{
+    figures::{Figure, style},
+    plot::{Axis, Bars, Content, Line, Mark, Plot},
+};
 use axis::Across;
-use curves::{Curve, Point};
+use curves::Curve;
 use members::members;
 
 /// The pictures of one `[[figure]]`; none where there is nothing to draw, and several where a grid has settings besides its axes.
@@ -45,32 +43,24 @@ fn draw_curves(id: &str, spec: &FigureSpec, groups: &[Group], labels: &Labels) -
     if curves.iter().all(|curve| curve.points.is_empty()) {
         return None;
     }
-    let mut plot = Plot::new();
+    let last = curves.iter().flat_map(|curve| curve.points.last()).map(|point| point.x).fold(0.0, f64::max);
+    let mut plot = Plot::new(across.axis(spec, last), vertical(spec, &words::vertical(spec, labels)));
     if let Across::Names(values) = &across {
-        curves.iter().enumerate().for_each(|(place, curve)| add_bars(&mut plot, place, curve, &values.words));
+        curves.iter().enumerate().for_each(|(place, curve)| add_bars(&mut plot, place, curve, values.words.len()));
     } else {
         let places = || curves.iter().enumerate();
         places().for_each(|(place, curve)| add_band(&mut plot, place, curve));
         places().for_each(|(place, curve)| add_line(&mut plot, place, curve, &across));
     }
-    let y = vertical(spec, &words::vertical(spec, labels));
-    let last = curves.iter().flat_map(|curve| curve.points.last()).map(|point| point.x).fold(0.0, f64::max);
-    let x = across.axis(spec, last);
-    let layout = match &across {
-        Across::Names(_) => style::bar_layout(y).x_axis(x).bar_mode(BarMode::Group),
-        _ => style::curve_layout(x, y, curves.len()),
-    };
-    plot.set_layout(layout);
     let most = members.iter().map(|member| member.runs.len()).max().unwrap_or(0);
     let caption = words::caption(spec, most, matches!(across, Across::Names(_)));
     Some(Figure { id: id.to_owned(), title: spec.title.clone(), caption, plot })
 }
 
 fn vertical(spec: &FigureSpec, title: &str) -> Axis {
-    let axis = style::axis(&style::name(title));
     match spec.y_range {
-        Some((from, to)) => axis.range(vec![from, to]),
-        None => axis.range_mode(RangeMode::ToZero),
+        Some((from, to)) => Axis::between(title, from, to),
+        None => Axis::linear(title),
     }
 }
 
@@ -83,29 +73,22 @@ fn add_band(plot: &mut Plot, place: usize, curve: &Curve) {
         }
         let upper = known().map(|(x, value, spread)| (x, value + spread));
         let lower: Vec<_> = known().map(|(x, value, spread)| (x, value - spread)).collect();
-        let (x, y) = upper.chain(lower.into_iter().rev()).unzip::<f64, f64, Vec<_>, Vec<_>>();
-        let area = Scatter::new(x, y).mode(Mode::Lines).line(Line::new().width(0.0).color(style::colour(place)));
-        let area = area.fill(Fill::ToSelf).fill_color(style::faint(place)).hover_info(HoverInfo::Skip);
-        plot.add_trace(area.show_legend(false).name(""));
+        plot.add("", style::colour(place), Content::Area(upper.chain(lower.into_iter().rev()).collect()));
     }
 }
 
 fn add_line(plot: &mut Plot, place: usize, curve: &Curve, across: &Across) {
-    let x: Vec<f64> = curve.points.iter().map(|point| point.x).collect();
-    // A value that is missing interrupts the line.
-    let y: Vec<Option<f64>> = curve.points.iter().map(|point| point.value).collect();
-    let mode = if matches!(across, Across::Time) { Mode::Lines } else { Mode::LinesMarkers };
-    plot.add_trace(Scatter::new(x, y).name(style::name(&curve.name)).mode(mode).line(style::line(place)));
+    let line = Line::with_gaps(place, curve.points.iter().map(|point| (point.x, point.value)).collect());
+    let line = if matches!(across, Across::Time) { line } else { line.marks(Mark::Dot) };
+    plot.add(&curve.name, style::colour(place), line);
 }
 
-fn add_bars(plot: &mut Plot, place: usize, curve: &Curve, names: &[String]) {
-    let known: Vec<&Point> = curve.points.iter().filter(|point| point.value.is_some()).collect();
-    let x: Vec<String> = known.iter().map(|point| style::name(&names[point.x as usize])).collect();
-    let y: Vec<f64> = known.iter().filter_map(|point| point.value).collect();
-    let errors: Vec<f64> = known.iter().map(|point| point.spread.unwrap_or(0.0)).collect();
-    let mut bar = Bar::new(x, y).name(style::name(&curve.name)).marker(Marker::new().color(style::colour(place)));
-    if errors.iter().any(|error| *error > 0.0) {
-        bar = bar.error_y(ErrorData::new(ErrorType::Data).array(errors).thickness(1.0).width(3));
+/// A bar for each of `names`, those without a point left empty.
+fn add_bars(plot: &mut Plot, place: usize, curve: &Curve, names: usize) {
+    let mut bars = Bars { values: vec![None; names], errors: vec![0.0; names], is_hatched: false };
+    for point in &curve.points {
+        bars.values[point.x as usize] = point.value;
+        bars.errors[point.x as usize] = point.spread.unwrap_or(0.0);
     }
-    plot.add_trace(bar);
+    plot.add(&curve.name, style::colour(place), bars);
 }

@@ -6,21 +6,16 @@ use quiclab_metrics::SeriesPoint;
 
 use super::RunPage;
 use super::axis::{label, round_step, ticks};
-use crate::{figures::style::colour, host::HostPictures, svg::escaped};
+use crate::{figures::style::colour, host::HostPictures, plot::escaped};
 
 /// Of the whole figure, and of where curves are drawn in it.
 pub(super) const WIDTH: f64 = 1_140.0;
 pub(super) const LEFT: f64 = 70.0;
 pub(super) const PLOT_WIDTH: f64 = 1_050.0;
 const TOP: f64 = 8.0;
-const AXIS_HEIGHT: f64 = 34.0;
+const AXIS_HEIGHT: f64 = 38.0;
 /// Between panels; a panel's title stands there.
 const SPACE: f64 = 24.0;
-const STYLE: &str = "text { font-family: system-ui, sans-serif; font-size: 12px; fill: #1a1a1a; } \
-                     .frame { fill: none; stroke: #999; } .grid { stroke: #e5e5e5; } \
-                     .z path { vector-effect: non-scaling-stroke; } .selection { fill: #0072B2; fill-opacity: 0.15; } \
-                     .cursor { stroke: #777; stroke-dasharray: 3 3; }";
-
 /// One curve, or the marks of a lane.
 pub(super) struct Curve {
     pub name: String,
@@ -132,9 +127,10 @@ pub(super) fn svg(panels: &[Panel], duration_ns: u64) -> String {
     let height = TOP + inner + AXIS_HEIGHT;
     let bottom = TOP + inner;
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"timeline\" viewBox=\"0 0 {WIDTH} {height}\" data-left=\"{LEFT}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" id=\"timeline\" viewBox=\"0 0 {WIDTH} {height}\" data-left=\"{LEFT}\" \
          data-width=\"{PLOT_WIDTH}\" data-duration=\"{duration_ns}\" data-bottom=\"{bottom}\" role=\"img\" \
-         aria-label=\"the run over time\"><style>{STYLE}</style><rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\
+         aria-label=\"the run over time\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#1a1a1a\">\
+         <rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\
          <clipPath id=\"plot\"><rect x=\"{LEFT}\" y=\"0\" width=\"{PLOT_WIDTH}\" height=\"{height}\"/></clipPath>"
     );
     let mut top = TOP + SPACE;
@@ -150,7 +146,7 @@ pub(super) fn svg(panels: &[Panel], duration_ns: u64) -> String {
         let (end, below, name) = (bottom + 5.0, bottom + 18.0, label(tick, step));
         let _ = write!(
             text,
-            "<path d=\"M{x:.2} {bottom}V{end}\" stroke=\"#444\"/>\
+            "<path d=\"M{x:.2} {bottom}V{end}\" stroke=\"#444444\"/>\
              <text x=\"{x:.2}\" y=\"{below}\" text-anchor=\"middle\">{name}</text>"
         );
     }
@@ -179,7 +175,7 @@ fn draw_panel(text: &mut String, panel: &Panel, top: f64, duration_ns: u64) {
                 let (right, beside) = (LEFT + PLOT_WIDTH, LEFT - 6.0);
                 let _ = write!(
                     text,
-                    "<path class=\"grid\" d=\"M{LEFT} {y:.2}H{right}\"/>\
+                    "<path class=\"grid\" d=\"M{LEFT} {y:.2}H{right}\" stroke=\"#e5e5e5\"/>\
                      <text x=\"{beside}\" y=\"{:.2}\" text-anchor=\"end\">{name}</text>",
                     y + 4.0
                 );
@@ -203,7 +199,7 @@ fn draw_panel(text: &mut String, panel: &Panel, top: f64, duration_ns: u64) {
     let _ = write!(
         text,
         "<text x=\"{LEFT}\" y=\"{above}\">{}{names}</text><g clip-path=\"url(#plot)\"><g class=\"z\">{paths}</g></g>\
-         <rect class=\"frame\" x=\"{LEFT}\" y=\"{top}\" width=\"{PLOT_WIDTH}\" height=\"{height}\"/>",
+         <rect class=\"frame\" x=\"{LEFT}\" y=\"{top}\" width=\"{PLOT_WIDTH}\" height=\"{height}\" fill=\"none\" stroke=\"#999999\"/>",
         panel.title
     );
 }

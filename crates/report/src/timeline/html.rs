@@ -47,7 +47,7 @@ pub fn render_run_html(page: &RunPage) -> String {
         details { summary { "Settings" } pre { (settings_text(&page.run.settings)) } }
         script { (PreEscaped(SCRIPT)) }
     };
-    page_with(&page.record, STYLE, &html! {}, &body)
+    page_with(&page.record, STYLE, &body)
 }
 
 fn warnings(page: &RunPage) -> Markup {

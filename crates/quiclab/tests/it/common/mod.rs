@@ -29,6 +29,15 @@ pub fn agent() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_quiclab")).with_file_name("quiclab-agent")
 }
 
+/// Whether `rsvg-convert` is missing, which PDF and PNG files need. Says that a test is skipped.
+pub fn has_no_converter() -> bool {
+    let is_missing = Command::new("rsvg-convert").arg("--version").output().is_err();
+    if is_missing {
+        eprintln!("skipped: no rsvg-convert; apt-get install librsvg2-bin");
+    }
+    is_missing
+}
+
 /// How a command ended and what it said.
 #[derive(Debug)]
 pub struct Said {

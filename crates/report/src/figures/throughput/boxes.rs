@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use plotly::{
-    BoxPlot, Plot,
-    layout::{AxisType, BoxMode, CategoryOrder},
-};
-
 use quiclab_experiment::{Difference, differences, label};
 
 use super::{super::style, Figure, Scene, goodput, values};
-use crate::quantiles::{ascending, quantile};
+use crate::{
+    plot::{Axis, Content, Plot, Quartiles},
+    quantiles::ascending,
+};
 
 /// A picture by a setting with fewer values would show no course.
 const FEWEST: usize = 3;
-/// Ends of the whiskers and of the box, and the median.
-const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
 pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
     let groups = scene.groups;
@@ -36,21 +32,12 @@ pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
         });
         curves[known].1.entry(place).or_default().extend(values(group, column));
     }
-    let mut plot = Plot::new();
-    for (place, (name, by_value)) in curves.iter().enumerate() {
-        let filled = by_value.iter().filter(|(_, values)| !values.is_empty());
-        let filled: Vec<_> = filled.map(|(value, values)| (value, ascending(values.clone()))).collect();
-        let labels: Vec<_> = filled.iter().map(|(value, _)| numbers[**value].1.clone()).collect();
-        let [low, first, median, third, high] =
-            SHARES.map(|share| filled.iter().filter_map(|(_, values)| quantile(values, share)).collect::<Vec<_>>());
-        let bars = BoxPlot::<String, f64>::new_xy(labels, Vec::new()).q1(first).median(median).q3(third);
-        let bars = bars.lower_fence(low).upper_fence(high).name(style::name(name));
-        plot.add_trace(bars.marker(plotly::common::Marker::new().color(style::colour(place))));
+    let names = numbers.iter().map(|(_, text)| text.clone()).collect();
+    let mut plot = Plot::new(Axis::names(key, names), Axis::linear("goodput, Mbit/s"));
+    for (place, (name, by_value)) in curves.into_iter().enumerate() {
+        let boxes = by_value.into_iter().filter_map(|(value, all)| Some((value, Quartiles::of(&ascending(all))?)));
+        plot.add(&name, style::colour(place), Content::Boxes(boxes.collect()));
     }
-    let order: Vec<_> = numbers.iter().map(|(_, text)| text.clone()).collect();
-    let x = style::axis(key).type_(AxisType::Category).category_order(CategoryOrder::Array).category_array(order);
-    let y = style::axis("goodput, Mbit/s").range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::legend_above(style::layout(x, y)).box_mode(BoxMode::Group));
     Some(Figure {
         id: "goodput-course".to_owned(),
         title: format!("Goodput by {key}"),

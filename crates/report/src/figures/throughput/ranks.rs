@@ -1,20 +1,18 @@
 //! Who is faster than whom, as far as the runs can tell.
 
-use plotly::{
-    Plot, Scatter,
-    common::{Line, Marker, Mode},
-    layout::AxisRange,
-};
 use quiclab_metrics::Estimate;
 
 use super::{super::style, Figure, Scene, goodput, values};
-use crate::{findings::Repeated as _, groups::Group};
+use crate::{
+    findings::Repeated as _,
+    groups::Group,
+    plot::{Axis, Content, Plot},
+};
 
 /// Of the intervals.
 const ALPHA: f64 = 0.05;
-/// Of a row, and of what is around all of them, in pixels.
-const ROW: usize = 24;
-const AROUND: usize = 130;
+/// Height of a row, in pixels.
+const ROW: f64 = 24.0;
 
 /// A group's mean and interval.
 struct Entry {
@@ -36,20 +34,11 @@ pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
         return None;
     }
     entries.sort_by(|one, other| other.mean.total_cmp(&one.mean));
-    let labels: Vec<_> =
-        entries.iter().map(|entry| format!("{} {}", places(&entries, entry), style::name(&entry.label))).collect();
-    // A line from end to end of each interval, which a missing value separates from the next.
-    let ends = entries.iter().flat_map(|entry| [Some(entry.low), Some(entry.high), None]).collect();
-    let of_ends = labels.iter().flat_map(|label| [label.clone(), label.clone(), label.clone()]).collect();
-    let means = entries.iter().map(|entry| Some(entry.mean)).collect();
-    let mut plot = Plot::new();
-    let intervals: Box<Scatter<Option<f64>, String>> = Scatter::new(ends, of_ends).mode(Mode::Lines);
-    plot.add_trace(intervals.line(Line::new().color(style::colour(0)).width(2.0)));
-    let points = Scatter::new(means, labels).mode(Mode::Markers);
-    plot.add_trace(points.marker(Marker::new().color(style::colour(0)).size(8)));
-    let x = style::axis("goodput, Mbit/s").range_mode(plotly::layout::RangeMode::ToZero);
-    let y = style::axis("").range(AxisRange::new(entries.len() as f64 - 0.5, -0.5));
-    plot.set_layout(style::layout(x, y).height(AROUND + ROW * entries.len()).show_legend(false));
+    let labels = entries.iter().map(|entry| format!("{} {}", places(&entries, entry), entry.label)).collect();
+    let axes = Plot::new(Axis::linear("goodput, Mbit/s"), Axis::names("", labels));
+    let mut plot = Plot { height: ROW * entries.len() as f64, ..axes };
+    let rows = entries.iter().enumerate().map(|(row, entry)| (row, [entry.low, entry.mean, entry.high]));
+    plot.add("", style::colour(0), Content::Intervals(rows.collect()));
     Some(Figure {
         id: "goodput-ranks".to_owned(),
         title: "Ranks by goodput".to_owned(),

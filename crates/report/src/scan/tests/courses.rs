@@ -20,24 +20,29 @@ fn medians_quartiles_and_shares_are_by_hour_and_group() {
     rows.push(ScanReportRow { first_answer: Some("silent".to_owned()), ..rows[0].clone() });
     let week = part(&report(&rows), "Figures 9 and 15");
     let leads = traces(&week, "scan-fig15-lead-1");
-    let unpopular = leads.iter().find(|it| it["name"] == "unpopular").unwrap();
+    let named = |traces: &[Trace], name: &str| points_of(traces.iter().find(|it| it.name == name).unwrap());
     // A gap of two hours interrupts the line.
-    assert_eq!(numbers(&unpopular["x"]), [5.0, 6.0, 6.0, 9.0].map(Some));
-    assert_eq!(numbers(&unpopular["y"]), [Some(3.0), Some(13.0), None, Some(23.0)]);
-    let area = leads.iter().filter(|it| it["fill"] == "toself").nth(1).unwrap();
-    assert_eq!(numbers(&area["y"]), [2.0, 12.0, 14.0, 4.0].map(Some));
+    let expected = [(5.0, Some(3.0)), (6.0, Some(13.0)), (6.0, None), (9.0, Some(23.0))];
+    assert_eq!(named(&leads, "unpopular"), expected);
+    let areas: Vec<_> = leads
+        .iter()
+        .filter_map(|trace| match &trace.content {
+            Content::Area(corners) => Some(corners.iter().map(|(_, y)| *y).collect::<Vec<_>>()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(areas[1], [2.0, 12.0, 14.0, 4.0]);
     let shares = traces(&week, "scan-fig15-coalesced-1");
-    let [popular, unpopular] =
-        ["popular", "unpopular"].map(|name| numbers(&shares.iter().find(|it| it["name"] == name).unwrap()["y"]));
+    let [popular, unpopular] = ["popular", "unpopular"]
+        .map(|name| named(&shares, name).into_iter().map(|(_, share)| share).collect::<Vec<_>>());
     assert_eq!(popular, [Some(0.75), Some(0.75), None, Some(0.75)]);
     assert_eq!(unpopular, [Some(0.0), Some(0.0), None, Some(0.0)]);
     // The request is 10 ms before the first acknowledgment.
     let requests = traces(&week, "scan-fig15-requests-1");
-    assert_eq!(numbers(&requests[1]["y"])[0], Some(10.0 + 2.5));
-    assert_eq!(numbers(&requests[2]["y"])[0], Some(10.0));
+    assert_eq!(points_of(&requests[1])[0].1, Some(10.0 + 2.5));
+    assert_eq!(points_of(&requests[2])[0].1, Some(10.0));
     let figure = &week.figures[0];
-    let layout: Value = serde_json::from_str(&figure.plot.to_json()).unwrap();
-    assert_eq!(layout["layout"]["xaxis"]["title"]["text"], "hours since 2024-08-06 00:00 UTC");
+    assert_eq!(figure.plot.x.title, "hours since 2024-08-06 00:00 UTC");
     assert!(figure.caption.contains("Rows: 27 of 28. Left out: 1 without an acknowledgment"), "{}", figure.caption);
     let said = "Answers from this place: 18 of 27 are used, 9 are left out: answers of another kind";
     assert!(figure.caption.contains(said), "{}", figure.caption);

@@ -81,8 +81,7 @@ fn foreign_text_is_escaped_everywhere() {
     report.note(FOREIGN);
     let html = render_scan_html(&report);
     assert!(!html.contains("<script>alert") && !html.contains("</script><script>a"));
-    let [with, without] = [html, render_scan_html(&self::report(&[]))].map(|page| page.matches("</script>").count());
-    assert_eq!(with - without, render_scan_figures(&report).len(), "a script for each picture, and no other");
+    assert!(!html.contains("<script"), "a page with pictures needs no script");
     let markdown = render_scan_markdown(&report);
     for line in markdown.lines().filter(|line| !line.starts_with("    ")) {
         assert!(!line.contains("<script") || line.contains("\\<script"), "{line}");
@@ -165,7 +164,7 @@ fn groups_beyond_the_largest_are_counted() {
     let rows: Vec<_> =
         (0..15).flat_map(|cdn| (0..=cdn).map(move |_| instant(&format!("cdn {cdn:02}"), "a", 1.0))).collect();
     let lead = part(&report(&rows), "Figure 8");
-    let names: Vec<_> = traces(&lead, "scan-fig08").iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect();
+    let names: Vec<_> = traces(&lead, "scan-fig08").iter().map(|it| it.name.clone()).collect();
     assert_eq!((names.len(), &names[0][..], &names[11][..]), (12, "cdn 03", "cdn 14"));
     // 1 + 2 + 3 rows.
     assert!(lead.figures[0].caption.contains("Not shown: 3 smaller groups with 6 rows."));

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use plotly::layout::{Axis, AxisType, RangeMode};
 use quiclab_experiment::scenario::{FigureSpec, Labels, TIME};
 use quiclab_units::{ByteCount, Duration, Rate};
 
 use super::members::Member;
-use crate::figures::style;
+use crate::plot::{Axis, AxisKind};
 
 /// A logarithmic axis goes this far beyond the values, as a factor.
 const MARGIN: f64 = 1.12;
-/// A longer logarithmic axis has ticks at powers of ten only.
-const FEW_DECADES: f64 = 3.2;
 
 /// What goes from left to right.
 pub(super) enum Across {
@@ -62,22 +59,21 @@ impl Across {
             Self::Time => spec.x_label.clone().unwrap_or_else(|| "time, s".to_owned()),
             Self::Numbers(values) | Self::Names(values) => values.title.clone(),
         };
-        let axis = style::axis(&style::name(&title));
         let range = match self {
             Self::Numbers(values) => spec.x_range.or_else(|| Some((*values.numbers.first()?, *values.numbers.last()?))),
             _ => spec.x_range,
         };
-        match (self, range) {
-            (Self::Names(_), _) => axis.type_(AxisType::Category),
-            (Self::Time, None) if spec.logarithmic => axis.type_(AxisType::Log),
-            (Self::Time, None) => axis.range(vec![0.0, last]),
+        let kind = match (self, range) {
+            (Self::Names(values), _) => AxisKind::Names(values.words.clone()),
+            (Self::Time, None) if spec.logarithmic => AxisKind::Logarithmic { range: None },
+            (Self::Time, None) => AxisKind::Linear { range: Some((0.0, last)) },
             (_, Some((low, high))) if spec.logarithmic && low > 0.0 => {
                 let margin = if spec.x_range.is_some() { 1.0 } else { MARGIN };
-                logarithmic(axis, low / margin, high * margin)
+                AxisKind::Logarithmic { range: Some((low / margin, high * margin)) }
             }
-            (_, Some((low, high))) if spec.x_range.is_some() => axis.range(vec![low, high]),
-            _ => axis.range_mode(RangeMode::ToZero),
-        }
+            _ => AxisKind::Linear { range: spec.x_range },
+        };
+        Axis { title, kind }
     }
 }
 
@@ -155,26 +151,6 @@ fn base_value(text: &str) -> Option<(f64, Base)> {
     text.parse::<ByteCount>().ok().map(|bytes| (bytes.as_bytes() as f64, Base::Bytes))
 }
 
-/// A logarithmic axis between these values, with ticks that are written in full.
-fn logarithmic(axis: Axis, low: f64, high: f64) -> Axis {
-    let ticks = log_ticks(low, high);
-    let texts = ticks.iter().map(|tick| plain_number(*tick)).collect();
-    axis.type_(AxisType::Log).range(vec![low.log10(), high.log10()]).tick_values(ticks).tick_text(texts)
-}
-
-/// Round numbers between two positive ones: 1, 2 and 5 times powers of ten, or only these where there are many.
-fn log_ticks(low: f64, high: f64) -> Vec<f64> {
-    let factors: &[f64] = if high.log10() - low.log10() <= FEW_DECADES { &[1.0, 2.0, 5.0] } else { &[1.0] };
-    let decades = low.log10().floor() as i32..=high.log10().floor() as i32;
-    let all = decades.flat_map(|decade| {
-        factors
-            .iter()
-            .map(move |factor| if decade < 0 { factor / 10_f64.powi(-decade) } else { factor * 10_f64.powi(decade) })
-    });
-    let tolerance = 1.0 + 1e-9;
-    all.filter(|tick| *tick >= low / tolerance && *tick <= high * tolerance).collect()
-}
-
 /// A number in full, without an exponent and without zeros that say nothing.
 pub(super) fn plain_number(value: f64) -> String {
     // The shortest text that is this number, as far as nine digits go.
@@ -193,13 +169,5 @@ mod tests {
         assert_eq!(base_value("100 us"), Some((1e5, Base::Nanoseconds)));
         assert_eq!(base_value("drop_tail"), None);
         assert_eq!((Base::BitsPerSecond.unit(114e6), Base::Nanoseconds.unit(2.8e8)), (("Mbit/s", 1e6), ("ms", 1e6)));
-    }
-
-    #[test]
-    fn ticks_of_a_logarithmic_axis_are_round_and_written_in_full() {
-        let texts = |low, high| log_ticks(low, high).into_iter().map(plain_number).collect::<Vec<_>>();
-        assert_eq!(texts(1.8, 127.0), ["2", "5", "10", "20", "50", "100"]);
-        assert_eq!(texts(0.05, 2.0), ["0.05", "0.1", "0.2", "0.5", "1", "2"]);
-        assert_eq!(texts(1.0, 2e6), ["1", "10", "100", "1000", "10000", "100000", "1000000"]);
     }
 }

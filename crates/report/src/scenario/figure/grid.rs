@@ -2,11 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use plotly::{
-    HeatMap, Plot, Scatter,
-    common::{ColorBar, ColorScale, ColorScaleElement, Font, HoverInfo, Mode, Title},
-    layout::AxisType,
-};
 use quiclab_experiment::scenario::{CompareAs, FigureSpec, Labels};
 use quiclab_metrics::Summary;
 
@@ -19,20 +14,20 @@ use super::{
 use crate::{
     figures::{Figure, style},
     findings::number,
+    plot::{Axis, Cell, Cells, Content, Plot},
 };
 
 /// From few to much, light enough for black numbers.
 const SEQUENTIAL: [&str; 4] = ["#F7FBFF", "#C6DBEF", "#8DBEDC", "#4A98C9"];
 /// From below to above the middle, in the same way.
 const DIVERGING: [&str; 5] = ["#DF7A36", "#F6C9A4", "#FFFFFF", "#B5D8EC", "#4A98C9"];
-/// Behind the cells: what shows where one has no value.
-const MISSING: &str = "#e4e4e4";
 /// A difference with a larger chance of coming from nothing is none.
 const ALPHA: f64 = 0.05;
-/// Of a cell's height, of a picture with few of them, and of all around the cells, in pixels.
-const CELL: usize = 44;
-const LEAST_HEIGHT: usize = 400;
-const AROUND: usize = 130;
+/// Height of a cell, and of all of them where there are few, in pixels.
+const CELL: f64 = 44.0;
+const LEAST_HEIGHT: f64 = 290.0;
+/// What stands in a cell without a value, so that it is not taken for one near the middle of the colours.
+const NO_VALUE: &str = "no value";
 
 /// One picture for each combination of the settings that are no axis.
 pub(super) fn draw(id: &str, spec: &FigureSpec, groups: &[Group], labels: &Labels) -> Vec<Figure> {
@@ -74,70 +69,39 @@ fn draw_part(
 ) -> Option<Figure> {
     let across = Values::of(&spec.x, spec.x_label.as_deref(), members, labels);
     let up = Values::of(by, None, members, labels);
-    let mut cells: Vec<Vec<Option<f64>>> = vec![vec![None; across.words.len()]; up.words.len()];
-    let mut is_chance = vec![vec![false; across.words.len()]; up.words.len()];
+    let rows = up.words.len();
+    let places = (0..rows).flat_map(|row| (0..across.words.len()).map(move |column| (row, column)));
+    let empty = |(row, column)| Cell { column, row, value: None, words: NO_VALUE.to_owned() };
+    let mut cells: Vec<Cell> = places.map(empty).collect();
+    let (mut is_any, mut is_chance) = (false, false);
     for member in members {
         let place = across.place(&member.settings).zip(up.place(&member.settings));
-        if let Some((column, row)) = place {
-            cells[row][column] = mean(member, spec);
-            is_chance[row][column] = member.chance(&spec.y[0]).is_some_and(|chance| chance > ALPHA);
+        let (Some((column, from_below)), Some(value)) = (place, mean(member, spec)) else { continue };
+        let cell = &mut cells[(rows - 1 - from_below) * across.words.len() + column];
+        is_any = true;
+        cell.words = number_in_cell(value);
+        if member.chance(&spec.y[0]).is_some_and(|chance| chance > ALPHA) {
+            is_chance = true;
+            cell.words = format!("({})", cell.words);
+        } else {
+            cell.value = Some(value);
         }
     }
-    places(&cells).next()?;
+    if !is_any {
+        return None;
+    }
     let colours: &[&str] = if spec.compare.is_some() { &DIVERGING } else { &SEQUENTIAL };
-    let names = |values: &Values| values.words.iter().map(|name| style::name(name)).collect::<Vec<_>>();
-    let title_of_colours = Title::with_text(style::name(&words::vertical(spec, labels)));
-    let mut coloured = cells.clone();
-    for (row, column, _) in places(&cells).filter(|(row, column, _)| is_chance[*row][*column]) {
-        coloured[row][column] = None;
-    }
-    let map = HeatMap::new(names(&across), names(&up), coloured)
-        .zmin(low)
-        .zmax(high)
-        .color_scale(scale(colours))
-        .x_gap(1)
-        .y_gap(1)
-        .color_bar(ColorBar::new().title(title_of_colours.side(plotly::common::Side::Right)));
-    let mut plot = Plot::new();
-    plot.add_trace(map);
-    let mut texts = (Vec::new(), Vec::new(), Vec::new());
-    for (row, column, value) in places(&cells) {
-        texts.0.push(style::name(&across.words[column]));
-        texts.1.push(style::name(&up.words[row]));
-        let number = number_in_cell(value);
-        texts.2.push(if is_chance[row][column] { format!("({number})") } else { number });
-    }
-    if let Some(text) = missing(&cells, &across, &up) {
-        plot.add_trace(text);
-    }
-    let text = Scatter::new(texts.0, texts.1).mode(Mode::Text).text_array(texts.2).text_font(Font::new().size(12));
-    plot.add_trace(text.show_legend(false).hover_info(HoverInfo::Skip).name(""));
-    let [x, y] = [&across.title, &up.title].map(|title| style::axis(&style::name(title)).type_(AxisType::Category));
-    plot.set_layout(
-        style::layout(x, y).height(LEAST_HEIGHT.max(up.words.len() * CELL + AROUND)).plot_background_color(MISSING),
-    );
+    let names = up.words.iter().rev().cloned().collect();
+    let axes = Plot::new(Axis::names(&across.title, across.words.clone()), Axis::names(&up.title, names));
+    let mut plot = Plot { height: LEAST_HEIGHT.max(rows as f64 * CELL), ..axes };
+    let cells = Cells { cells, colours, ends: (low, high), title: words::vertical(spec, labels) };
+    plot.add("", style::INK, Content::Cells(cells));
     let most = members.iter().map(|member| member.runs.len()).max().unwrap_or(0);
     let mut caption = words::caption(spec, most, false);
-    if is_chance.iter().flatten().any(|is_chance| *is_chance) {
+    if is_chance {
         caption += " In brackets, without a colour: no difference shown (Welch's t-test of each cell alone, p > 0.05).";
     }
     Some(Figure { id, title, caption, plot })
-}
-
-/// A word in each cell without a value, so that none of them is taken for one near the middle of the colours.
-fn missing(cells: &[Vec<Option<f64>>], across: &Values, up: &Values) -> Option<Box<Scatter<String, String>>> {
-    let (mut x, mut y) = (Vec::new(), Vec::new());
-    for (row, values) in cells.iter().enumerate() {
-        for (column, _) in values.iter().enumerate().filter(|(_, value)| value.is_none()) {
-            x.push(style::name(&across.words[column]));
-            y.push(style::name(&up.words[row]));
-        }
-    }
-    let words = vec!["no value".to_owned(); x.len()];
-    let font = Font::new().size(11).color("#666666");
-    let text = Scatter::new(x, y).mode(Mode::Text).text_array(words).text_font(font);
-    let is_any = cells.iter().flatten().any(Option::is_none);
-    is_any.then(|| text.show_legend(false).hover_info(HoverInfo::Skip).name(""))
 }
 
 /// The value of a cell.
@@ -151,19 +115,6 @@ fn ends(spec: &FigureSpec, low: f64, high: f64) -> (f64, f64) {
     let middle = if compare.how == CompareAs::Ratio { 1.0 } else { 0.0 };
     let far = (high - middle).abs().max((low - middle).abs());
     (middle - far, middle + far)
-}
-
-fn scale(colours: &[&str]) -> ColorScale {
-    let last = (colours.len() - 1) as f64;
-    let element = |(place, colour): (usize, &&str)| ColorScaleElement(place as f64 / last, (*colour).to_owned());
-    ColorScale::Vector(colours.iter().enumerate().map(element).collect())
-}
-
-/// Row, column and value of the cells that have one.
-fn places(cells: &[Vec<Option<f64>>]) -> impl Iterator<Item = (usize, usize, f64)> {
-    cells.iter().enumerate().flat_map(|(row, values)| {
-        values.iter().enumerate().filter_map(move |(column, value)| Some((row, column, (*value)?)))
-    })
 }
 
 /// Three significant digits are enough beside a colour.

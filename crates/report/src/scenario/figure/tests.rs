@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use quiclab_experiment::scenario::{Compare, CompareAs, TIME};
-use serde_json::Value;
 
 use super::{super::ScenarioRow, axis::Across, curves::curves, *};
+use crate::plot::{AxisKind, Cells};
 
 /// Runs with these settings, one for each of the values of every metric.
 fn rows(settings: &[(&str, &str)], metrics: &[(&str, &[f64])], series: &[(&str, &[f64])]) -> Vec<ScenarioRow> {
@@ -50,8 +50,12 @@ fn drawn(spec: &FigureSpec, groups: &[Group]) -> Vec<Drawn> {
     all.map(|curve| (curve.name, curve.points.iter().map(|one| (one.x, one.value, one.spread)).collect())).collect()
 }
 
-fn json(figure: &Figure) -> Value {
-    serde_json::from_str(&figure.plot.to_json()).unwrap()
+/// The map of a grid.
+fn cells(figure: &Figure) -> &Cells {
+    match &figure.plot.traces[0].content {
+        Content::Cells(cells) => cells,
+        other => panic!("no cells: {other:?}"),
+    }
 }
 
 const PACING: [&str; 2] = ["off", "rtt"];
@@ -98,7 +102,7 @@ fn a_difference_is_of_runs_with_the_same_seed() {
     spec.compare = compare("flows.pacing", "rtt", "off", CompareAs::Ratio);
     assert_eq!(drawn(&spec, &groups)[0].1[2].1, Some((2.0 + 2.5) / 2.0));
     let figure = &draw(0, &spec, &groups, &Labels::default())[0];
-    assert_eq!(json(figure)["layout"]["yaxis"]["title"]["text"], "goodput: paced / not paced");
+    assert_eq!(figure.plot.y.title, "goodput: paced / not paced");
 }
 
 #[test]
@@ -120,10 +124,9 @@ fn a_cell_of_a_grid_has_no_colour_where_chance_alone_makes_such_a_difference() {
     spec.by = Some("flows.rtt".to_owned());
     spec.compare = compare("flows.pacing", "rtt", "off", CompareAs::Ratio);
     let figure = &draw(0, &spec, &groups, &Labels::default())[0];
-    let data = json(figure)["data"].clone();
-    let colours = &data[0]["z"][0];
-    assert!((colours[0].as_f64().unwrap() - 1.62).abs() < 0.01 && colours[1].is_null(), "{data}");
-    assert_eq!(data[1]["text"], serde_json::json!(["1.62", "(1.09)"]), "{data}");
+    let [shown, chance] = &cells(figure).cells[..] else { panic!("two cells: {:?}", figure.plot) };
+    assert!((shown.value.unwrap() - 1.62).abs() < 0.01 && chance.value.is_none(), "{shown:?} {chance:?}");
+    assert_eq!((&shown.words[..], &chance.words[..]), ("1.62", "(1.09)"));
     assert!(figure.caption.contains("Welch's t-test"), "{}", figure.caption);
 }
 
@@ -155,17 +158,17 @@ fn series_begin_at_zero_and_bands_show_their_spread() {
     // There is no index before anything was delivered; the axis begins at 0 all the same.
     assert_eq!(of("fairness", false), [(1.0, 0.5), (2.0, 0.9)]);
     let figure = &draw(0, &spec(TIME, &["fairness"]), &[group(&all)], &Labels::default())[0];
-    assert_eq!(json(figure)["layout"]["xaxis"]["range"], serde_json::json!([0.0, 2.0]));
+    assert_eq!(figure.plot.x.kind, AxisKind::Linear { range: Some((0.0, 2.0)) });
     // One run has no band, two that differ have one.
-    assert_eq!(json(figure)["data"].as_array().unwrap().len(), 1);
+    assert_eq!(figure.plot.traces.len(), 1);
     let mut two = rows(&settings, &[("x", &[0.0, 0.0])], &series);
     two[1].series.insert("fairness".to_owned(), vec![Some(0.7), Some(0.9)]);
     let figure = &draw(0, &spec(TIME, &["fairness"]), &[group(&two)], &Labels::default())[0];
-    let data = json(figure)["data"].clone();
-    assert_eq!((data[0]["fill"].as_str(), data[1]["fill"].as_str()), (Some("toself"), None));
-    assert_eq!(data[1]["y"][0], 0.6);
-    let svg = crate::svg::svg(figure);
-    assert!(svg.contains("<polygon ") && svg.contains("fill-opacity=\"0.18\""), "{svg}");
+    let [Content::Area(corners), Content::Line(line)] = [0, 1].map(|place| &figure.plot.traces[place].content) else {
+        panic!("a band below a line: {:?}", figure.plot)
+    };
+    assert_eq!((line.points[0].1, corners.len()), (Some(0.6), 4));
+    assert!((corners[0].1 - 0.6 - 0.02_f64.sqrt()).abs() < 1e-9, "{corners:?}");
 }
 
 #[test]
@@ -175,9 +178,12 @@ fn a_logarithmic_axis_has_its_ticks_in_full() {
         .into();
     let groups: Vec<_> = all.iter().map(|rows| group(rows)).collect();
     let spec = FigureSpec { logarithmic: true, ..spec("bottleneck.rate", &["utilisation"]) };
-    let layout = json(&draw(0, &spec, &groups, &Labels::default())[0])["layout"].clone();
-    assert_eq!(layout["xaxis"]["ticktext"], serde_json::json!(["2", "5", "10", "20", "50", "100"]));
-    assert_eq!(layout["xaxis"]["title"]["text"], "rate of the bottleneck, Mbit/s");
+    let figure = &draw(0, &spec, &groups, &Labels::default())[0];
+    let svg = crate::plot::file(figure);
+    for label in ["2", "5", "10", "20", "50", "100"] {
+        assert!(svg.contains(&format!("text-anchor=\"middle\">{label}</text>")), "no {label} in {svg}");
+    }
+    assert_eq!(figure.plot.x.title, "rate of the bottleneck, Mbit/s");
 }
 
 #[test]
@@ -186,9 +192,11 @@ fn a_setting_with_names_has_bars() {
         .map(|queue| rows(&[("bottleneck.queue", queue)], &[("utilisation", &[0.5, 0.7])], &[]))
         .into();
     let groups: Vec<_> = all.iter().map(|rows| group(rows)).collect();
-    let data =
-        json(&draw(0, &spec("bottleneck.queue", &["utilisation"]), &groups, &Labels::default())[0])["data"].clone();
-    assert_eq!((data[0]["type"].as_str(), &data[0]["x"]), (Some("bar"), &serde_json::json!(["drop-tail", "RED"])));
+    let plot = &draw(0, &spec("bottleneck.queue", &["utilisation"]), &groups, &Labels::default())[0].plot;
+    assert_eq!(plot.x.kind, AxisKind::Names(vec!["drop-tail".to_owned(), "RED".to_owned()]));
+    let Content::Bars(bars) = &plot.traces[0].content else { panic!("no bars: {plot:?}") };
+    assert_eq!(bars.values.iter().map(|value| value.unwrap()).collect::<Vec<_>>(), [0.6, 0.6]);
+    assert!(bars.errors.iter().all(|error| (error - 0.02_f64.sqrt()).abs() < 1e-9), "{bars:?}");
 }
 
 #[test]
@@ -200,13 +208,14 @@ fn a_grid_has_a_cell_for_each_pair_of_values_and_a_bar_of_colours() {
     spec.by = Some("flows.pacing".to_owned());
     let figures = draw(2, &spec, &groups, &Labels::default());
     assert_eq!(figures[0].id, "figure-3-a-title-50-flows");
-    let data = json(&figures[0])["data"].clone();
-    assert_eq!(data[0]["z"], serde_json::json!([[2.75, 11.0, 22.0], [6.25, 25.0, 50.0]]));
-    assert_eq!(
-        (&data[0]["y"], &data[0]["x"]),
-        (&serde_json::json!(["not paced", "paced"]), &serde_json::json!(["0.25", "1", "2"]))
-    );
-    let svg = crate::svg::svg(&figures[0]);
+    let drawn = cells(&figures[0]).cells.iter().map(|cell| (cell.row, cell.column, cell.value.unwrap()));
+    // The first value of a setting is at the bottom.
+    let expected = [(0, 0, 6.25), (0, 1, 25.0), (0, 2, 50.0), (1, 0, 2.75), (1, 1, 11.0), (1, 2, 22.0)];
+    assert_eq!(drawn.collect::<Vec<_>>(), expected);
+    let names = |names: &[&str]| AxisKind::Names(names.iter().map(|name| (*name).to_owned()).collect());
+    assert_eq!(figures[0].plot.y.kind, names(&["paced", "not paced"]));
+    assert_eq!(figures[0].plot.x.kind, names(&["0.25", "1", "2"]));
+    let svg = crate::plot::file(&figures[0]);
     // The largest value has the last colour, right and at the top; the smallest the first one.
     let cell = |colour: &str| {
         let element = svg.split("<rect ").find(|it| it.contains(&format!("fill=\"{colour}\""))).unwrap().to_owned();
@@ -242,10 +251,7 @@ fn a_grid_of_more_settings_is_drawn_for_each_of_their_values() {
     longer.iter_mut().flatten().for_each(|row| *row.metrics.get_mut("goodput_bps").unwrap() *= 10.0);
     let both: Vec<_> = matrix_groups.iter().chain(&longer).map(|rows| group(rows)).collect();
     for figure in draw(0, &spec, &both, &Labels::default()) {
-        assert_eq!(
-            (&json(&figure)["data"][0]["zmin"], &json(&figure)["data"][0]["zmax"]),
-            (&2.75.into(), &500.0.into())
-        );
+        assert_eq!(cells(&figure).ends, (2.75, 500.0));
     }
     assert!(all.values().any(|title| title == "A title: 50 flows: RTT 280 ms"), "{all:?}");
 }
