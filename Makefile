@@ -20,7 +20,7 @@ TOOLS := $(CURDIR)/target/tools/bin
 # To build the command and the endpoints, run virtual machines, and make their images.
 DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap erofs-utils uidmap kmod xz-utils ca-certificates
 # To check against: a browser, another dissector, another certificate reader, other Parquet readers.
-TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl zstd python3-venv
+TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl zstd librsvg2-bin python3-venv
 # To build every stack.
 STACKS_PACKAGES := $(DEMO_PACKAGES) libnuma-dev maven openjdk-17-jdk-headless python3-pip
 # To build the kernel with paced segmentation offload.
@@ -39,6 +39,8 @@ demo: demo-setup build ## run the quick profile of the baseline and show its rep
 # Every test is a process of its own; .config/nextest.toml says which run together, and which only `make test-all` runs.
 NEXTEST := $(TOOLS)/cargo-nextest nextest run --release --config .cargo/checked.toml --workspace
 JUNIT := target/nextest
+# The integration tests of the command, for targets that run some of them.
+QUICLAB_IT := cargo test --release -p quiclab --test it
 
 .PHONY: test
 test: test-setup build target/tools/.installed target/python/.installed ## run the tests: five minutes, once everything is built
@@ -72,6 +74,10 @@ test-endpoint-code: toolchains
 	cargo test --locked --quiet --manifest-path stacks/contract-rust/Cargo.toml
 	cd sans-io/common-rust && env -u RUSTFLAGS cargo test --locked --quiet
 	for stack in quic-go x-net-quic; do (cd stacks/$$stack && go vet . && go test .); done
+
+.PHONY: docs
+docs: ## write measured values and counts into the pages, from docs/data
+	python3 docs/data/generate.py
 
 .PHONY: lint
 lint: toolchains ## check formatting and run clippy, with the purity lints
@@ -141,12 +147,12 @@ fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600)
 KILLS ?= 1000
 .PHONY: kills
 kills: test-setup build ## kill every verb that writes, KILLS (1000) times at random moments, and look at what is left
-	KILLS=$(KILLS) cargo test --release -p quiclab --test kills -- --ignored --nocapture
+	KILLS=$(KILLS) $(QUICLAB_IT) kills:: -- --ignored --nocapture
 
 # DISK_FAULTS_STEP=5 tries every fifth call, DISK_FAULTS_CASES="run-vm" chooses verbs.
 .PHONY: disk-faults
 disk-faults: test-setup build ## let the disk fail at every call of run, perform, report and analyze --parquet in turn
-	cargo test --release -p quiclab --test disk_faults -- --ignored --nocapture
+	$(QUICLAB_IT) disk_faults:: -- --ignored --nocapture
 
 .PHONY: bench
 bench: test-setup build ## measure the cost of runs, quiclab analyze and the simulator, with limits and tshark for comparison
@@ -165,7 +171,7 @@ bench-forwarder: toolchains ## measure the forwarder in real time beside tc mirr
 .PHONY: iperf3
 iperf3: toolchains ## compare TCP through the forwarder with iperf3 through the same path
 	$(call require,iperf3)
-	cargo test --release -p quiclab-agent --test iperf3 -- --ignored --nocapture
+	cargo test --release -p quiclab-agent --test it iperf3:: -- --ignored --nocapture
 
 .PHONY: bench-handshakes
 bench-handshakes: toolchains ## measure handshakes in the simulator by stack and part, beside their cryptography alone
@@ -239,11 +245,11 @@ kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation of
 
 .PHONY: test-kernel
 test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which make test skips: 5 minutes, and the time to build it
-	cargo test --release -p quiclab --test paced --test kernel -- --ignored
+	$(QUICLAB_IT) -- --ignored paced:: kernel::
 
 .PHONY: test-hosts
 test-hosts: test-setup build ## the tests of runs between hosts over ssh, which make test skips without root and openssh-server
-	cargo test --release -p quiclab --test hosts --test hosts_bad_days -- --include-ignored --nocapture
+	$(QUICLAB_IT) hosts -- --include-ignored --nocapture
 
 .PHONY: bench-perf
 bench-perf: build stacks ## how fast every stack is, in turns, beside what the machine could do: 10 minutes on 2 quiet cores
@@ -257,8 +263,8 @@ bench-scan: toolchains ## handshakes a second of the scanner beside a loop of qu
 .PHONY: test-scan
 test-scan: test-setup build stacks ## scan every server of this repository on an Internet in a network namespace: a minute, and the time to build the stacks
 	cargo test --release -p quiclab --test scan -- --include-ignored
-	cargo test --release -p quiclab-targets --test long_lists -- --ignored
-	cargo test --release -p quiclab-origin --test table -- --ignored --nocapture
+	cargo test --release -p quiclab-targets --test it long_lists:: -- --ignored
+	cargo test --release -p quiclab-origin --test it table:: -- --ignored --nocapture
 
 # To continue after an interruption, run it again. OWN_TOOLS="--tools quinn,tquic --fresh" begins anew with some.
 .PHONY: bench-own-tools
@@ -267,7 +273,7 @@ bench-own-tools: test-setup build stacks ## quiclab perf beside the own tool of 
 
 .PHONY: test-perf
 test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions and under every load: half an hour on 2 cores
-	cargo test --release -p quiclab --test perf --test perf_loads -- --include-ignored --nocapture
+	$(QUICLAB_IT) -- --include-ignored --nocapture perf:: perf_loads::
 
 CAMPAIGN_TESTS := cd python && QUICLAB_TESTS=$(CURDIR)/$(QUICLAB) $(PACKAGE_ENVIRONMENT)
 
@@ -312,7 +318,7 @@ test-stacks: stacks-setup ## run the stacks' own tests: up to an hour
 .PHONY: test-sans-io
 test-sans-io: stacks-setup ## run the tests of the stacks in the simulator, and handshakes with each: about ten minutes
 	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
-	cargo test --release -p quiclab --test handshakes -- --ignored
+	$(QUICLAB_IT) handshakes:: -- --ignored
 
 # Needs no virtual machines, so it is quick while you write an endpoint.
 .PHONY: contract
@@ -323,17 +329,17 @@ contract: stacks-setup build ## test endpoints on this machine, over a loopback 
 
 .PHONY: test-causes
 test-causes: test-setup build ## verdicts on runs whose cause is known, those with quiche and a changed program too: ten minutes
-	cargo test --release --workspace --test causes -- --include-ignored
+	$(QUICLAB_IT) causes:: -- --include-ignored
 
 # Builds the stack three times: with and without its frame, and with a smaller bucket.
 .PHONY: own-stack
 own-stack: test-setup build ## take a stack from outside the repository through every step of the guides: about ten minutes
-	cargo test --release -p quiclab --test foreign_stack -- --ignored --nocapture
+	$(QUICLAB_IT) foreign_stack:: -- --ignored --nocapture
 
 # Leaves what the action would comment in target/ci-examples.
 .PHONY: ci-examples
 ci-examples: demo-setup build ## run the examples of docs/guides/ci-examples.md as the steps of action.yml: ten minutes
-	cargo test --release -p quiclab --test ci_examples -- --ignored --nocapture --test-threads 1
+	$(QUICLAB_IT) ci_examples:: -- --ignored --nocapture --test-threads 1
 
 .PHONY: build
 build: toolchains ## build the command and the agent

@@ -60,3 +60,4 @@ mod stacks;
 mod stacks_in_the_simulator;
 mod taps;
 mod r#try;
+mod verbs;

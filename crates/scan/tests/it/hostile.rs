@@ -153,7 +153,7 @@ fn an_answer_after_the_first_probes_is_read_with_them() {
     });
     let (answer, _) = ask(server.address);
     let class = answer.class.expect("it was answered");
-    assert_eq!((class.first_answer, class.first_ack_bytes), (Some(FirstAnswer::AckAlone), Some(64)));
+    assert_eq!((class.first_answer, class.first_ack_bytes), (Some(FirstAnswer::Closed), Some(64)));
     // The first probe is sent after three times the initial RTT, and not before.
     assert!(class.first_ack_ns.is_some_and(|time| time >= 998_000_000), "{class:?}");
     assert!(class.unvalidated_received_bytes >= Some(2 * 1200), "{class:?}");

@@ -6,6 +6,7 @@ pub mod action;
 pub mod endpoint;
 pub mod hosts;
 pub mod models;
+pub mod prepared;
 
 use std::{
     fs,
