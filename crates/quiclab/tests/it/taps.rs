@@ -1,13 +1,10 @@
 //! Captures with the two taps of a record: what `analyze` and `packets` make of the one that is cut on purpose.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
 
 use crate::common::{Said, quiclab, said};
 use quiclab_record::{Observed, TapRole, TapSeen};
-use quiclab_testing::files::capture;
+use quiclab_testing::files;
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 use serde_json::Value;
@@ -33,7 +30,7 @@ impl TwoTaps {
     }
 
     fn with_port(capture: &str, has_drops: bool, server_port: u16) -> Self {
-        let mut reader = CaptureReader::new(File::open(capture(capture)).unwrap()).unwrap();
+        let mut reader = CaptureReader::new(File::open(files::capture(capture)).unwrap()).unwrap();
         let mut frames = Vec::new();
         let mut server_packets = 0;
         let mut lost = Vec::new();
@@ -106,7 +103,7 @@ fn rows(listing: &Value) -> &Vec<Value> {
 #[test]
 fn a_tap_that_is_cut_on_purpose_is_one_note_and_no_warning() {
     let capture = TwoTaps::of("ngtcp2-qlog.pcapng", false);
-    let qlog = capture("ngtcp2-qlog.sqlog").display().to_string();
+    let qlog = files::capture("ngtcp2-qlog.sqlog").display().to_string();
     let result = run(&["analyze", &capture.path(), "--qlog", &qlog, "--response-size", "40 kB"]);
     assert_eq!(result.status, Some(0), "{}", result.errors);
     // What this qlog says of round trips has nothing to do with the taps.
@@ -120,8 +117,8 @@ fn a_tap_that_is_cut_on_purpose_is_one_note_and_no_warning() {
 #[test]
 fn precision_is_measured_at_the_tap_nearest_to_the_sender_only() {
     let capture = TwoTaps::of("ngtcp2-qlog.pcapng", false);
-    let qlog = capture("ngtcp2-qlog.sqlog").display().to_string();
-    let one = json(&["analyze", &capture("ngtcp2-qlog.pcapng").display().to_string(), "--qlog", &qlog]);
+    let qlog = files::capture("ngtcp2-qlog.sqlog").display().to_string();
+    let one = json(&["analyze", &files::capture("ngtcp2-qlog.pcapng").display().to_string(), "--qlog", &qlog]);
     let two = json(&["analyze", &capture.path(), "--qlog", &qlog]);
     let of = |all: &Value, interface: u64| {
         let flows = all["flows"].as_array().unwrap();
@@ -172,7 +169,7 @@ fn packets_that_never_came_to_the_second_tap_are_marked() {
 
 #[test]
 fn a_packet_is_acknowledged_when_the_first_ack_that_names_it_arrives() {
-    let listing = json(&["packets", capture("ngtcp2.pcapng").to_str().unwrap()]);
+    let listing = json(&["packets", files::capture("ngtcp2.pcapng").to_str().unwrap()]);
     // The packet of a row with a single 1-RTT packet, and the numbers that a row's ACKs name, read from the words.
     let number = |row: &Value| {
         let content = row["content"].as_str().unwrap().to_owned();
@@ -200,7 +197,7 @@ fn a_packet_is_acknowledged_when_the_first_ack_that_names_it_arrives() {
 
 #[test]
 fn a_window_holds_the_packets_within_the_span_and_no_others() {
-    let path = capture("ngtcp2.pcapng").display().to_string();
+    let path = files::capture("ngtcp2.pcapng").display().to_string();
     let all = json(&["packets", &path]);
     let times = |listing: &Value| rows(listing).iter().map(|row| row["time_ns"].as_u64().unwrap()).collect::<Vec<_>>();
     let expected: Vec<_> = times(&all).into_iter().filter(|time| (54_000_000..=60_000_000).contains(time)).collect();
@@ -217,7 +214,7 @@ fn a_window_holds_the_packets_within_the_span_and_no_others() {
 
 #[test]
 fn an_empty_window_says_where_there_are_packets() {
-    let path = capture("ngtcp2.pcapng").display().to_string();
+    let path = files::capture("ngtcp2.pcapng").display().to_string();
     let result = run(&["packets", &path, "--around", "100 s"]);
     assert_eq!((result.status, result.output.as_str()), (Some(0), ""));
     let all: Vec<_> = rows(&json(&["packets", &path])).iter().map(|row| row["time_ns"].as_u64().unwrap()).collect();
@@ -237,7 +234,7 @@ fn an_empty_window_says_where_there_are_packets() {
 
 #[test]
 fn a_tap_that_is_not_there_and_a_folder_without_a_capture_are_errors() {
-    let result = run(&["packets", capture("ngtcp2.pcapng").to_str().unwrap(), "--tap", "eth7"]);
+    let result = run(&["packets", files::capture("ngtcp2.pcapng").to_str().unwrap(), "--tap", "eth7"]);
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("found no packet at tap \"eth7\"; its taps are"), "{}", result.errors);
     let result = run(&["packets", concat!(env!("CARGO_MANIFEST_DIR"), "/src")]);

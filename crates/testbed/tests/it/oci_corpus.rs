@@ -1,9 +1,6 @@
 //! Every archive that the fuzzer found worth keeping, on the stable compiler: no panic, and nothing outside of the tree.
 //! The fuzzer itself is `make fuzz`; its inputs are in `fuzz/corpus/oci`.
 
-// Shared with the code that it calls, by its name in the crate.
-use quiclab_testbed::hash;
-
 #[path = "../fuzz_corpus/oci.rs"]
 mod target;
 
