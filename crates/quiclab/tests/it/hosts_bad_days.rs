@@ -6,7 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Child, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::common::{Bench, Said, TEST_STACKS, hosts::Machines, records, said};

@@ -1,6 +1,5 @@
 //! Runs in namespaces as an ordinary user. Where the tests run as one, those of tests/netns.rs do that already.
 
-use crate::common;
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use quiclab_testing::frames::{CLIENT, SERVER};
+use quiclab_testing::frames::{CLIENT, SERVER, udp_from_server};
 use quiclab_units::Time;
 use quiclab_wire::{
     CaptureReader, Decryption, Dissector, DissectorSettings, Role, Segment, Transport, VERSION_1, VERSION_2,
@@ -87,7 +87,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 /// The first blocks of every capture; each container by hand with each kind of block and link layer.
 fn capture_seeds(captures: &[(String, Vec<u8>)]) -> Vec<Seed> {
     let mut seeds: Vec<Seed> = captures.iter().map(|(name, capture)| seed(name, first_blocks(capture))).collect();
-    let frame = quiclab_testing::frames::udp_from_server(&[0x40; 30]);
+    let frame = udp_from_server(&[0x40; 30]);
     let tcp = {
         let builder =
             etherparse::PacketBuilder::ethernet2([2; 6], [4; 6]).ipv6([1; 16], [2; 16], 9).tcp(443, 50000, 7, 9);

@@ -9,7 +9,7 @@
 use std::{
     fs::{self, File},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU8, Ordering},
     time::Duration,

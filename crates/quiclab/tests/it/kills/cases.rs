@@ -1,6 +1,6 @@
 //! The verbs that write.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, process::Command};
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
