@@ -5,6 +5,3 @@ use quiclab_testbed::hash;
 
 mod fuzz_corpus;
 mod oci_corpus;
-
-// Code that the fuzzer shares with this crate calls it by its name there.
-use quiclab_testbed::hash;
