@@ -48,6 +48,11 @@ test: test-setup build target/tools/.installed target/python/.installed ## run t
 	$(MAKE) --no-print-directory test-python test-endpoint-code
 	@.config/summary.py $(JUNIT)/default/junit.xml
 
+FILTER ?= all()
+.PHONY: test-some
+test-some: toolchains target/tools/.installed ## run the tests that match FILTER, such as FILTER='package(quiclab-wire)'
+	$(NEXTEST) --profile all -E '$(FILTER)' $(NEXTEST_OPTIONS)
+
 .PHONY: test-all
 test-all: test-setup build stacks target/tools/.installed target/python/.installed ## run every test that this machine can, with every stack: hours
 	$(call rust-tests,all,--run-ignored all)

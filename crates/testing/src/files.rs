@@ -13,7 +13,9 @@ pub fn captures() -> PathBuf {
     repository().join("crates/wire/tests/data/captures")
 }
 
-/// One of these captures, by the name of its file, with or without the `.pcapng` at its end.
+/// One of these files, by its name; a capture also without the `.pcapng` at its end.
 pub fn capture(name: &str) -> PathBuf {
-    captures().join(format!("{}.pcapng", name.strip_suffix(".pcapng").unwrap_or(name)))
+    let path = captures().join(name);
+    // Names hold versions, so what stands behind a dot need not be an extension.
+    if path.is_file() { path } else { captures().join(format!("{name}.pcapng")) }
 }

@@ -14,6 +14,6 @@ mod processes;
 pub mod replay;
 mod wakings;
 
-pub use needs::{has_namespaces, has_program, has_root, skip};
+pub use needs::{has_namespaces, has_own_process, has_program, has_root, skip};
 pub use processes::{processes_with, wait_until};
 pub use wakings::{Wakings, wake_delay};

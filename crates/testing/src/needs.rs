@@ -34,6 +34,17 @@ pub fn has_program(program: &str, package: &str) -> bool {
     is_there
 }
 
+/// Whether the test has a process to itself, as cargo-nextest gives to each. Where not, it is [skipped](skip): it measures the memory of
+/// the whole process.
+#[must_use]
+pub fn has_own_process() -> bool {
+    let is_alone = env::var_os("NEXTEST").is_some();
+    if !is_alone {
+        skip("it measures the memory of its whole process: cargo nextest run");
+    }
+    is_alone
+}
+
 /// Whether root runs the test. Where not, it is [skipped](skip); `why` says what only root can do.
 #[must_use]
 pub fn has_root(why: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use quiclab_testing::{files::repository, has_program};
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -52,6 +53,24 @@ fn every_relative_link_leads_to_a_file_and_to_a_heading() {
     }
     assert!(seen > 100, "only {seen} links found: is the search for links broken?");
     assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn contributors_are_told_which_tests_make_test_leaves_out() {
+    let config = fs::read_to_string(root().join(".config/nextest.toml")).unwrap();
+    let (_, filter) = config.split_once("default-filter = \"\"\"").unwrap();
+    let filter = filter.split("\"\"\"").next().unwrap();
+    let skipped: BTreeSet<&str> = filter
+        .split("test(/^")
+        .skip(1)
+        .flat_map(|rest| rest.split("::").next().unwrap().trim_matches(['(', ')']).split('|'))
+        .collect();
+    let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let (_, page) = page.split_once("### What make test leaves out").unwrap();
+    let table = page.lines().filter(|line| line.starts_with('|')).map(|row| row.split('|').nth(1).unwrap());
+    let listed: BTreeSet<&str> = table.skip(2).flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(skipped.len() > 20, "{skipped:?}");
+    assert_eq!(skipped, listed, ".config/nextest.toml has the one, the table of CONTRIBUTING.md the other");
 }
 
 #[test]

@@ -11,4 +11,5 @@ mod look_page;
 mod ranking;
 mod repeated;
 mod run_page;
+mod scan_memory;
 mod tables;

@@ -2,6 +2,7 @@
 
 mod common;
 mod files;
+mod memory;
 mod readers;
 mod reference;
 mod rows;

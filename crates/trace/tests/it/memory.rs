@@ -1,4 +1,4 @@
-//! Memory does not grow with the capture. Alone in its process, so that the peak is that of the writer.
+//! Memory does not grow with the capture. Each test of cargo-nextest is alone in its process, so that the peak is that of the writer.
 
 use std::net::SocketAddr;
 
@@ -20,6 +20,9 @@ fn peak_kib() -> u64 {
 
 #[test]
 fn a_long_capture_needs_little_memory() {
+    if !quiclab_testing::has_own_process() {
+        return;
+    }
     // Groups end where their rows are many, or where their rows are wide.
     for ranges in [1, 30] {
         write(ranges);
