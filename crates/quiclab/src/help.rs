@@ -103,7 +103,7 @@ impl Page {
         let (mut text, mut after_comment) = (String::new(), false);
         for line in self.text.lines() {
             let is_comment = line.starts_with("<!--") && line.ends_with("-->");
-            if !is_comment && !(after_comment && line.is_empty()) {
+            if !(is_comment || after_comment && line.is_empty()) {
                 text += line;
                 text.push('\n');
             }

@@ -177,7 +177,7 @@ pub(crate) enum Dash {
     Solid,
     Dashes,
     Dots,
-    DashDot,
+    Alternating,
     LongDashes,
 }
 

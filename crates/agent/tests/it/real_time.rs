@@ -61,8 +61,11 @@ fn in_namespaces(test: &str, work: impl FnOnce()) {
     let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     eprint!("{stderr}");
     // A name that fits no test would succeed, too.
-    assert!(status.success() && stdout.contains("1 passed"), "{status}
-{stdout}");
+    assert!(
+        status.success() && stdout.contains("1 passed"),
+        "{status}
+{stdout}"
+    );
 }
 
 fn topology() -> Topology {

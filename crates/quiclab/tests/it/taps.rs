@@ -1,9 +1,6 @@
 //! Captures with the two taps of a record: what `analyze` and `packets` make of the one that is cut on purpose.
 
-use std::{
-    fs::{self, File},
-    path::PathBuf,
-};
+use std::fs::{self, File};
 
 use crate::common::{Said, has_no_converter, quiclab, said};
 use quiclab_record::{Observed, TapRole, TapSeen};

@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::common::{REAL_STACKS, Said, TEST_STACKS, prepared::Prepared, quiclab, said};
-use quiclab_testing::{files::capture, has_namespaces};
+use quiclab_testing::{
+    files::{capture, repository},
+    has_namespaces,
+};
 
 /// Verbs that tests of their own call for real, and where.
 const ELSEWHERE: [(&str, &str); 5] = [
@@ -59,7 +62,6 @@ fn every_verb_works_on_results_of_virtual_machines() {
         (&["ab", "ngtcp2", "ngtcp2", "--stacks", REAL_STACKS, "--reps", "1"], &["the same bytes"]),
         (&["bundle", &results, "out.zip"], &["out.zip"]),
         (&["verify", &one, "--stacks", REAL_STACKS], &["every byte is the same"]),
-        (&["doctor"], &["qemu"]),
         (&["cache", "list"], &["kernel"]),
         (&["stacks", "list", "ngtcp2"], &["ngtcp2"]),
         (&["kernel", "list"], &["6.1"]),
@@ -78,6 +80,9 @@ fn every_verb_works_on_results_of_virtual_machines() {
         expect(arguments, folder, texts);
         called.insert(arguments[0].to_owned());
     }
+    // It looks for stacks, too.
+    expect(&["doctor"], &repository(), &["QEMU"]);
+    called.insert("doctor".to_owned());
     // Two seeds of one controller differ, and another one does too: the status says so.
     let result = call(&["diff", &one, &other], folder);
     assert_eq!(result.status, Some(1), "{}", result.errors);

@@ -16,6 +16,6 @@ pub fn colour(place: usize) -> &'static str {
 
 /// Dash of the group at `place`, for print without colours.
 pub fn dash(place: usize) -> Dash {
-    let dashes = [Dash::Solid, Dash::Dashes, Dash::Dots, Dash::DashDot, Dash::LongDashes];
+    let dashes = [Dash::Solid, Dash::Dashes, Dash::Dots, Dash::Alternating, Dash::LongDashes];
     dashes[place % dashes.len()]
 }

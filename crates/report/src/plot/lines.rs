@@ -111,7 +111,7 @@ pub(super) fn stroke(line: &Line) -> String {
         Dash::Solid => "",
         Dash::Dashes => " stroke-dasharray=\"6 4\"",
         Dash::Dots => " stroke-dasharray=\"2 3\"",
-        Dash::DashDot => " stroke-dasharray=\"6 3 2 3\"",
+        Dash::Alternating => " stroke-dasharray=\"6 3 2 3\"",
         Dash::LongDashes => " stroke-dasharray=\"11 4\"",
     };
     format!("fill=\"none\" stroke=\"currentColor\" stroke-width=\"{}\"{dash}", line.width)

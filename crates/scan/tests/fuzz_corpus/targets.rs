@@ -2,6 +2,7 @@
 
 #[path = "../it/common/client.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
+#[allow(clippy::duplicate_mod, reason = "the fuzzer, which has no other tests, needs it here")]
 mod client;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -50,7 +50,13 @@ fn a_scan_that_is_killed_again_and_again_sends_no_packet_twice() {
     let mut kills = 0_u64;
     loop {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "journal_killed::a_scan_in_a_process_of_its_own", "--ignored", "--nocapture", "--test-threads=1"])
+            .args([
+                "--exact",
+                "journal_killed::a_scan_in_a_process_of_its_own",
+                "--ignored",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env(FOLDER_OF_CHILD, folder.path())
             .stdout(Stdio::piped())
             .spawn()

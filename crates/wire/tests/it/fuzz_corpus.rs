@@ -5,7 +5,7 @@
 #[path = "../fuzz_corpus/seeds.rs"]
 mod seeds;
 #[path = "../fuzz_corpus/targets.rs"]
-mod targets;
+pub mod targets;
 
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! Packets that no capture at hand holds, protected as `fuzz_corpus/seal.rs` does it.
 
-#[path = "../fuzz_corpus/targets.rs"]
-mod targets;
+use crate::fuzz_corpus::targets;
 
 use quiclab_units::Time;
 use quiclab_wire::{

@@ -68,7 +68,8 @@ impl Prepared {
     pub fn results(self) -> PathBuf {
         let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prepared");
         fs::create_dir_all(&all).unwrap();
-        let name = format!("{}-{}-{}", self.name(), version(Path::new(env!("CARGO_BIN_EXE_quiclab"))), version(&agent()));
+        let name =
+            format!("{}-{}-{}", self.name(), version(Path::new(env!("CARGO_BIN_EXE_quiclab"))), version(&agent()));
         let folder = all.join(&name);
         let lock = File::create(all.join(format!("{}.lock", self.name()))).unwrap();
         lock.lock().unwrap();
