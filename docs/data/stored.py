@@ -80,6 +80,9 @@ def take(folder, path):
     short = {key: (re.search(r"version (\S+)", text) or [text, text])[1] for key, text in same.items() if "." not in key}
     stacks = {group["server"]: group["runs"][0]["versions"].get("server.version") for group in report["groups"]}
     result["versions"] = {key: text for key, text in short.items() if not re.fullmatch(r"[0-9a-f]{8,}", text)}
+    # The package's name and its version; its name has the version, too.
+    if "kernel" in result["versions"]:
+        result["versions"]["kernel"] = result["versions"]["kernel"].split(" ")[-1]
     result["versions"]["stacks"] = {stack: version for stack, version in stacks.items() if version}
     records = [record for record in (folder / run["record"] / "run.toml" for run in runs) if record.exists()]
     result.update(command=report["command"], date=day_of(records or [folder / "report.json"]), source=f"report.json of {report['experiment']}")
