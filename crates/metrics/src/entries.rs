@@ -25,7 +25,7 @@ pub(crate) enum UnfitEntry {
 
 /// A type of numbers that metrics have.
 pub(crate) trait Measured: Copy {
-    /// What an error says was expected.
+    /// Names the numbers of this type, for errors.
     const EXPECTED: &'static str;
     /// `None` for what JSON has no number for: infinity, and what is not a number.
     fn to_number(self) -> Option<Number>;

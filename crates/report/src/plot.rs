@@ -68,7 +68,7 @@ pub(crate) struct Axis {
     pub kind: AxisKind,
 }
 
-/// What an axis has.
+/// Describes an axis: its title, kind and range.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AxisKind {
     /// Numbers: from 0, or from the smallest value if it is negative, unless there is a range.
@@ -113,7 +113,7 @@ pub(crate) struct Trace {
     pub content: Content,
 }
 
-/// What a trace consists of.
+/// Holds the data of a trace in its form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     Line(Line),

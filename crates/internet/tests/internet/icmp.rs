@@ -8,7 +8,7 @@ use quiclab_testing::Wakings;
 
 use crate::{
     Case,
-    support::{ECHO, PATIENCE, SILENCE, client, host, internet, now_ns, serve},
+    support::{ECHO, HANG_TIMEOUT, SILENCE, client, host, internet, now_ns, serve},
 };
 
 pub const CASES: &[Case] = &[
@@ -55,7 +55,7 @@ fn another_port_is_unreachable() {
     let internet = internet(vec![host("100.64.0.1", 1, serve(ECHO))]);
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect("100.64.0.1:80").unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
     socket.send(&[1, 2]).unwrap();
     let error = socket.recv(&mut [0; 10]).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ECONNREFUSED));

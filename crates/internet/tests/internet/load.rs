@@ -13,7 +13,7 @@ use quiclab_internet::Internet;
 use crate::{
     Case,
     stack::{Manner, Server, client_endpoint, handshake, runtime},
-    support::{ECHO, PATIENCE, Slowness, client, description, host, receive, serve, with_room},
+    support::{ECHO, HANG_TIMEOUT, Slowness, client, description, host, receive, serve, with_room},
 };
 
 pub const CASES: &[Case] = &[
@@ -87,7 +87,7 @@ fn thousands_of_hosts_answer_at_once() {
     let internet = Internet::start(&description(hosts.collect())).unwrap();
     // All from one socket, as a scanner does it.
     let socket = with_room(std::net::UdpSocket::bind("0.0.0.0:0").unwrap());
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
     let reader = socket.try_clone().unwrap();
     let reading = std::thread::spawn(move || {
         let mut hosts = std::collections::BTreeSet::new();

@@ -10,7 +10,7 @@ use quiclab_internet::{Internet, Name, Resolution};
 
 use crate::{
     Case,
-    support::{PATIENCE, SILENCE, description},
+    support::{HANG_TIMEOUT, SILENCE, description},
 };
 
 pub const CASES: &[Case] = &[("names_resolve_as_described", names_resolve_as_described)];
@@ -18,7 +18,7 @@ pub const CASES: &[Case] = &[("names_resolve_as_described", names_resolve_as_des
 fn ask(name: &str, kind: RecordType) -> Option<(ResponseCode, Vec<String>)> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect("127.0.0.1:53").unwrap();
-    socket.set_read_timeout(Some(if name.starts_with("mute") { SILENCE } else { PATIENCE })).unwrap();
+    socket.set_read_timeout(Some(if name.starts_with("mute") { SILENCE } else { HANG_TIMEOUT })).unwrap();
     let mut question = Message::query();
     question.add_query(Query::query(DnsName::from_ascii(name).unwrap(), kind));
     socket.send(&question.to_vec().unwrap()).unwrap();

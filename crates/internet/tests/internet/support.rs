@@ -19,7 +19,7 @@ use nix::sys::{
 use quiclab_internet::{Behaviour, Description, Group, Host, Internet, Server};
 
 /// How long clients wait for what must come. It measures nothing: it ends a test that hangs.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const HANG_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long nothing must come for a test to believe that nothing comes.
 pub const SILENCE: Duration = Duration::from_millis(300);
 /// Name of the server of [`echo`].
@@ -88,7 +88,7 @@ pub fn client(host: &str) -> UdpSocket {
     let any = if host.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).unwrap();
     socket.connect((host, 443)).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true).unwrap();
     socket
 }
@@ -126,7 +126,7 @@ impl Slowness {
         let thread = thread::spawn(move || {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             socket.connect(echo()).unwrap();
-            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
             let mut times = Vec::new();
             while times.len() < 100 || !stopped.load(Ordering::Relaxed) {
                 let began = std::time::Instant::now();

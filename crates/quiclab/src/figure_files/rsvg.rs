@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const LONGEST_OUTPUT: u64 = 256 << 20;
 const LONGEST_ERROR: u64 = 4 << 10;
 
-/// What a figure becomes.
+/// Selects the format that a figure is converted to.
 #[derive(Clone, Copy, Debug)]
 pub enum Format {
     /// One page of the same size, a point for each pixel. Text stays text.

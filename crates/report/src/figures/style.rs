@@ -4,7 +4,7 @@ use crate::plot::Dash;
 
 /// Colours that people with any kind of colour vision can tell apart (Okabe and Ito, 2008).
 const COLOURS: &[&str] = &["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK];
-/// Of what was published.
+/// Is the colour of published values.
 pub const INK: &str = "#000000";
 /// Of what is neither better nor worse known: limits, and causes that nobody knows.
 pub const GREY: &str = "#777777";
