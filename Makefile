@@ -32,8 +32,12 @@ NS3_PACKAGES := $(DEMO_PACKAGES) libns3-dev libgsl-dev libxml2-dev libsqlite3-de
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/make \1\t\2/' | expand -t 24
 
+# Kernel, guest image and stacks are made while the command is compiled; `quiclab run` waits for what is not there yet.
 .PHONY: demo
-demo: demo-setup build ## run the quick profile of the baseline and show its report
+demo: demo-setup ## run the quick profile of the baseline and show its report
+	cargo build --release -p quiclab-supplies
+	$(TARGET)/quiclab-prepare experiments/quic-steps/baseline.toml quick & \
+	cargo build --release --bins && \
 	$(QUICLAB) run experiments/quic-steps/baseline.toml --profile quick -j $(JOBS)
 
 # Every test is a process of its own; .config/nextest.toml says which run together, and which only `make test-all` runs.

@@ -6,12 +6,6 @@ use std::{
     process::{Child, ExitStatus},
 };
 
-use nix::{
-    errno::Errno,
-    sys::{prctl::set_pdeathsig, signal::Signal},
-    unistd::getppid,
-};
-
 use crate::perform::HostUse;
 
 /// How a process ended.
@@ -21,16 +15,6 @@ pub struct End {
     pub status: ExitStatus,
     /// What it used.
     pub host_use: HostUse,
-}
-
-/// This process is sent `signal` when the thread that started it ends, in any way. `parent` is the process of that thread, by [`std::process::id`]
-/// before the fork. Can be called between fork and exec.
-///
-/// # Errors
-/// Where the parent has ended already, which would send nothing any more, and what the kernel answers.
-pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
-    set_pdeathsig(signal)?;
-    if getppid().as_raw() as u32 == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
 }
 
 /// Waits for the end of a child that was not waited for yet; with `WNOHANG` among the `options` of wait4(2), `None` where it has not ended.
@@ -63,25 +47,5 @@ pub fn describe(status: ExitStatus) -> String {
             .to_owned(),
         Some(signal) => format!("killed by signal {signal}"),
         None => format!("ended with {status}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{os::unix::process::CommandExt, process::Command};
-
-    use super::*;
-
-    /// A parent that was killed between fork and this would leave its child behind.
-    #[test]
-    fn who_has_lost_its_parent_does_not_begin() {
-        let start = |parent: u32| {
-            let mut command = Command::new("true");
-            // SAFETY: system calls alone, which are safe between fork and exec.
-            unsafe { command.pre_exec(move || end_with_parent(parent, Signal::SIGKILL)) };
-            command.status()
-        };
-        assert!(start(std::process::id()).unwrap().success());
-        assert_eq!(start(u32::MAX).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 }

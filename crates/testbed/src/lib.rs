@@ -7,13 +7,10 @@
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
 mod arrived;
-pub mod cache;
 pub mod certificates;
 pub mod child;
 pub mod collect;
-pub mod command;
 pub mod contract;
-pub mod hash;
 pub mod hosts;
 pub mod laboratory;
 pub mod lock;
@@ -23,10 +20,10 @@ pub mod oci;
 pub mod perform;
 pub mod quiet;
 mod shelf;
-pub mod shell;
 pub mod sim;
-pub mod stack;
 pub mod supplies;
 pub mod testbed;
 pub mod vm;
 pub mod wall;
+
+pub use quiclab_supplies::{cache, command, hash, shell, stack};

@@ -12,33 +12,16 @@ use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::Duration,
 };
 
 use anyhow::{Context, Result};
 use quiclab_record::{ASIDE, key};
+use quiclab_supplies::process::BETWEEN_TRIES;
 
 use crate::perform::Interrupted;
 
 /// Prefix of the files that are locked.
 const LOCK: &str = ".lock-";
-/// How often a lock that another process holds is tried.
-const BETWEEN_TRIES: Duration = Duration::from_millis(100);
-
-/// Locks a file, and waits while another process has it.
-///
-/// # Errors
-/// What the file system answers, and [`Interrupted`] where `stop` is set meanwhile: the kernel's own waiting would go on.
-pub(crate) fn wait_for(file: &File, stop: &AtomicBool) -> Result<()> {
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if stop.load(Ordering::Relaxed) => return Err(Interrupted::ByRequest.into()),
-            Err(TryLockError::WouldBlock) => thread::sleep(BETWEEN_TRIES),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
-    }
-}
 
 /// The right to make one record. Ends when it is dropped.
 #[derive(Debug)]
@@ -166,6 +149,8 @@ fn key_of_aside(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use quiclab_record::Records;
 

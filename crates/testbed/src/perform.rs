@@ -11,6 +11,8 @@ use quiclab_record::Measured;
 
 use crate::{collect::RunFailure, vm::priority::cores};
 
+pub use quiclab_supplies::process::Interrupted;
+
 /// A stack in one role of a run; `S` is its files, as the testbed has them.
 #[derive(Debug)]
 pub struct Side<'a, S> {
@@ -124,15 +126,4 @@ impl From<quiclab_record::RecordError> for PerformError {
     fn from(error: quiclab_record::RecordError) -> Self {
         Self::Testbed(error.into())
     }
-}
-
-/// Why waiting ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Interrupted {
-    /// Somebody asked for it, by a signal.
-    #[error("interrupted")]
-    ByRequest,
-    /// The host's own patience.
-    #[error("not finished after {0:?} of real time, so it was stopped\nhint: raise --wall-timeout")]
-    ByDeadline(Duration),
 }

@@ -12,12 +12,9 @@ use quiclab_experiment::stack::StackManifest;
 
 use crate::{
     cache::Cache,
-    stack::{MANIFEST, Source, own::add_own_stacks, source, sources},
+    stack::{IMPORTED, MANIFEST, Source, own::add_own_stacks, source, sources},
     testbed::Testbed,
 };
-
-/// Folder of imported stacks below the cache's.
-pub const IMPORTED: &str = "imported";
 
 /// Folder of archives of prepared things where quiclab is installed.
 const PREPARED: &str = "prepared";

@@ -18,7 +18,7 @@ use std::{
 
 use nix::sys::signal::Signal;
 
-use crate::child::end_with_parent;
+use quiclab_supplies::process::end_with_parent;
 
 /// Where programs and libraries of the system are, on any distribution.
 const SYSTEM: [&str; 13] = [

@@ -11,7 +11,7 @@ use std::{io, os::fd::RawFd, ptr};
 
 use nix::{errno::Errno, sys::signal::Signal};
 
-use crate::child::end_with_parent;
+use quiclab_supplies::process::end_with_parent;
 
 /// Asks the keeper to kill the endpoint and everything that it has started. SIGTERM is passed on to the endpoint's process group, and
 /// other signals are ignored.

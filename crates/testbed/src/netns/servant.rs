@@ -21,9 +21,10 @@ use quiclab_orders::{
     results::check,
     slot::{BLOCK, MANIFEST_ROOM, Manifest, RESULTS_MAGIC, header},
 };
+use quiclab_supplies::process::end_with_parent;
 
 use crate::{
-    child::{describe, end_with_parent, reap},
+    child::{describe, reap},
     collect::excerpt,
     perform::{Host, HostUse, Interrupted},
 };

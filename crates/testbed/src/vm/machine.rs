@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_units::ByteCount;
 
-use crate::{certificates::GUEST_EPOCH_SECONDS, command};
+use super::image::LARGEST_ROOT_BYTES;
+use crate::{certificates::GUEST_EPOCH_SECONDS, command, stack::STACK_BYTES};
 
 /// The emulator.
 pub const QEMU: &str = "qemu-system-x86_64";
@@ -17,10 +18,6 @@ pub const QEMU: &str = "qemu-system-x86_64";
 pub const QEMU_PACKAGE: &str = "qemu-system-x86";
 /// The oldest version on which saving and restoring was seen to be exact.
 const OLDEST_QEMU: (u32, u32) = (7, 2);
-/// Length of the NVDIMM that carries a stack's own files. QEMU wants these lengths to be multiples of 128 MiB.
-pub const STACK_BYTES: u64 = 512 << 20;
-/// Length that the file of a root file system has, as a sparse file: the largest NVDIMM for one.
-pub const LARGEST_ROOT_BYTES: u64 = 4 << 30;
 /// Most NVDIMMs for roots fit this: a few hundred MiB of Debian. The kernel keeps 1/64 of the length in memory for each.
 const USUAL_ROOT_BYTES: u64 = 512 << 20;
 

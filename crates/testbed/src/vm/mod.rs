@@ -9,11 +9,7 @@ pub mod agent;
 mod captured;
 pub mod disciplines;
 mod forwarded;
-pub mod image;
 pub mod initramfs;
-pub mod kernel;
-pub mod kernel_build;
-pub mod kernel_module;
 pub mod machine;
 pub mod monitor;
 pub mod observed;
@@ -26,3 +22,5 @@ mod seat;
 pub mod state;
 pub mod testbed;
 mod watch;
+
+pub use quiclab_supplies::{image, kernel, kernel_build, kernel_module};

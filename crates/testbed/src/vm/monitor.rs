@@ -18,6 +18,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
+use quiclab_supplies::process::end_with_parent;
 use serde_json::{Value, json};
 
 use super::{
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::{
     cache::Verifying,
-    child::{End, describe, end_with_parent, reap},
+    child::{End, describe, reap},
     perform::Interrupted,
 };
 

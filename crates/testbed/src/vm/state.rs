@@ -18,7 +18,7 @@ use serde_json::json;
 use super::{
     initramfs,
     kernel::Kernel,
-    machine::{self, STACK_BYTES, Size, names},
+    machine::{self, Size, names},
     monitor::Qemu,
 };
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
     collect::excerpt,
     hash,
     perform::Host,
+    stack::STACK_BYTES,
 };
 
 /// Folder of saved states in the cache.

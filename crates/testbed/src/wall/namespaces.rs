@@ -21,7 +21,7 @@ use nix::{
 };
 
 use super::{DEVICES, Rooms, SYSTEM, existing};
-use crate::child::end_with_parent;
+use quiclab_supplies::process::end_with_parent;
 
 /// A user who is nobody special: a program with number 0 would keep capabilities.
 const INNER_ID: u32 = 1000;

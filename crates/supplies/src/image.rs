@@ -11,8 +11,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_units::ByteCount;
 
-use crate::{cache::Cache, command, hash, vm::machine::LARGEST_ROOT_BYTES};
+use crate::{cache::Cache, command, hash};
 
+/// Length that the file of a root file system has, as a sparse file: the largest NVDIMM for one.
+pub const LARGEST_ROOT_BYTES: u64 = 4 << 30;
 /// The suite the guest is made of; programs built on Debian 12 run in it.
 const SUITE: &str = "trixie";
 /// Times of all files, so that the image depends on the packages alone.

@@ -19,22 +19,21 @@ use quiclab_experiment::stack::StackManifest;
 use crate::{
     cache::Cache,
     command, hash,
-    vm::{
-        image::{Image, ROOT_FILE},
-        machine::STACK_BYTES,
-    },
+    image::{Image, ROOT_FILE},
 };
 
-pub use content::all_files;
-pub(crate) use content::name_below;
-pub use made::Made;
-pub(crate) use made::make;
-pub(crate) use objects::beside;
+pub use content::{all_files, name_below};
+pub use made::{Made, make};
+pub use objects::beside;
 
 /// The manifest's name in a stack's folder.
 pub const MANIFEST: &str = "stack.toml";
 /// Where the files of a build are in the guest.
-pub(crate) const MOUNTED: &str = "/stack";
+pub const MOUNTED: &str = "/stack";
+/// Length of the NVDIMM that carries a stack's own files. QEMU wants these lengths to be multiples of 128 MiB.
+pub const STACK_BYTES: u64 = 512 << 20;
+/// Folder of imported stacks below the cache's.
+pub const IMPORTED: &str = "imported";
 /// What a build leaves, in its folder of the cache.
 const FILES: &str = "stack.erofs";
 const UUID: &str = "7175696c-6162-4000-8000-000000000002";
@@ -196,7 +195,7 @@ fn name(source: &Source) -> Result<String> {
 }
 
 /// Name of the folder, and the options that are not the usual ones. Without `=`: not every build system gets along with it in paths.
-pub(crate) fn plain_name(source: &Source) -> String {
+pub fn plain_name(source: &Source) -> String {
     let stack = source.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let options = source.options.iter().map(|(name, value)| format!("-{name}-{value}"));
     options.fold(stack, |name, option| name + &option)
@@ -206,7 +205,7 @@ pub(crate) fn plain_name(source: &Source) -> String {
 ///
 /// # Errors
 /// What is missing, with how to get it.
-pub(crate) fn check_tools(manifest: &StackManifest) -> Result<()> {
+pub fn check_tools(manifest: &StackManifest) -> Result<()> {
     for tool in &manifest.build.host_tools {
         let found = Command::new("sh").args(["-c", "command -v \"$0\" > /dev/null", tool]).status()?.success();
         if !found {
@@ -264,13 +263,7 @@ fn path_independence(source: &Path, objects: &Path, flags: &[&str]) -> Vec<(&'st
 ///
 /// # Errors
 /// A failed build, with the end of what it said.
-pub(crate) fn compile(
-    source: &Source,
-    objects: &Path,
-    out: &Path,
-    rust_flags: &[&str],
-    stop: &AtomicBool,
-) -> Result<()> {
+pub fn compile(source: &Source, objects: &Path, out: &Path, rust_flags: &[&str], stop: &AtomicBool) -> Result<()> {
     let log = objects.with_extension("log");
     let Source { manifest, folder: source, options } = source;
     let option =
@@ -293,6 +286,7 @@ pub(crate) fn compile(
         .envs(options)
         .stdout(file.try_clone()?)
         .stderr(file);
+    command::give_way(&mut build);
     let status = command::supervise(&mut build, "dash", stop)?;
     if !status.success() {
         let said = fs::read_to_string(&log).unwrap_or_default();

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use super::Cache;
-use crate::{stack::beside, supplies::IMPORTED};
+use crate::stack::{IMPORTED, beside};
 
 /// Folders of the cache with things in them, and what these are.
 const KINDS: &[(&str, &str)] = &[

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{hash, vm::image::ROOT_FILE};
+use crate::{hash, image::ROOT_FILE};
 
 use super::{MANIFEST, Source, plain_name};
 
@@ -23,7 +23,7 @@ const DEEPEST: usize = 64;
 ///
 /// # Errors
 /// A file that cannot be read, an input of the manifest that is not there.
-pub(crate) fn name_below(folder: &str, source: &Source) -> Result<String> {
+pub fn name_below(folder: &str, source: &Source) -> Result<String> {
     let mut hasher = hash::Hasher::default().part(RECIPE);
     for file in source_files(&source.folder)? {
         hasher = hasher.part(file.as_os_str().as_encoded_bytes()).part(&fs::read(source.folder.join(&file))?);

@@ -26,7 +26,7 @@ use crate::hash::Hasher;
 /// Name of the list, in the folder of the thing.
 pub(super) const SUMS: &str = "sums";
 /// A folder of a thing whose files have no hashes: they were taken out of another thing that has them, and links among them lead out of it.
-pub(crate) const TREE: &str = "tree";
+pub const TREE: &str = "tree";
 /// What is read at once.
 const CHUNK: usize = 1 << 18;
 /// Zeros that are hashed at once.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::PATCHED_KERNEL;
 use tempfile::TempDir;
 
-use super::kernel_build;
+use crate::kernel_build;
 use crate::{cache::Cache, command, hash::Hasher};
 
 /// Kernels a run may ask for, and the Debian package by which each is found on a Debian 12 machine.
@@ -69,12 +69,12 @@ impl Kernel {
     }
 
     /// The kernel in a folder.
-    pub(super) fn at(folder: PathBuf) -> Self {
+    pub(crate) fn at(folder: PathBuf) -> Self {
         Self { folder }
     }
 
     /// Copies all its files.
-    pub(super) fn copy_to(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn copy_to(&self, folder: &Path) -> Result<()> {
         let names = self
             .modules()?
             .into_iter()
@@ -87,7 +87,7 @@ impl Kernel {
     }
 
     /// Notes one more module in a copy, to be loaded last; `identity` becomes part of its version.
-    pub(super) fn add_module(&self, folder: &Path, file: &str, identity: &str) -> Result<()> {
+    pub(crate) fn add_module(&self, folder: &Path, file: &str, identity: &str) -> Result<()> {
         let append = |name: &str, text: String| {
             let path = folder.join(name);
             let before = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -165,11 +165,11 @@ fn extract(package: &str, folder: &Path) -> Result<()> {
 
 /// What the system's package archives hold now. Lists of our own: the system's may be old or empty, and only root may renew
 /// them.
-pub(super) struct PackageLists(TempDir);
+pub(crate) struct PackageLists(TempDir);
 
 impl PackageLists {
     /// Lists in a temporary folder below `within`.
-    pub(super) fn fetch(within: &Path) -> Result<Self> {
+    pub(crate) fn fetch(within: &Path) -> Result<Self> {
         let folder = tempfile::tempdir_in(within)?;
         for part in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(folder.path().join(part))?;
@@ -180,7 +180,7 @@ impl PackageLists {
         Ok(lists)
     }
 
-    pub(super) fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let folder = self.0.path().display();
         for option in [
@@ -259,7 +259,7 @@ fn module_name(path: &str) -> String {
     file.split('.').next().unwrap_or(file).replace('-', "_")
 }
 
-pub(super) fn find_one(folder: &Path, matches: impl Fn(&str) -> bool) -> Result<PathBuf> {
+pub(crate) fn find_one(folder: &Path, matches: impl Fn(&str) -> bool) -> Result<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let entry = entry?;

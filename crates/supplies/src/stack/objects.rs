@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::lock::wait_for;
+use crate::process::wait_for;
 
 /// Makes the folder `objects` ready for a build in the folder `source`, and keeps other builds from it until the file is dropped.
 ///
@@ -16,7 +16,7 @@ use crate::lock::wait_for;
 /// objects that were made of this one.
 ///
 /// # Errors
-/// Where it cannot be removed or written, and [`Interrupted`](crate::perform::Interrupted) where `stop` is set while another build has it.
+/// Where it cannot be removed or written, and [`Interrupted`](crate::process::Interrupted) where `stop` is set while another build has it.
 pub(super) fn claim(objects: &Path, source: &Path, stop: &AtomicBool) -> Result<File> {
     let place = |path: &Path| path.display().to_string();
     let parent = objects.parent().context("a folder of objects is in a folder")?;
@@ -38,7 +38,7 @@ pub(super) fn claim(objects: &Path, source: &Path, stop: &AtomicBool) -> Result<
 }
 
 /// A file beside a folder; the folder's name may have a dot.
-pub(crate) fn beside(folder: &Path, ending: &str) -> PathBuf {
+pub fn beside(folder: &Path, ending: &str) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
     name.push(".");
     name.push(ending);

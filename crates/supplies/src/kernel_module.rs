@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::kernel::{Kernel, PackageLists, find_one};
+use crate::kernel::{Kernel, PackageLists, find_one};
 use crate::{cache::Cache, command, hash};
 
 /// The modules.

@@ -26,13 +26,14 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use serde::Serialize;
 
-use crate::lock::wait_for;
+use crate::process::wait_for;
 pub use carried::CarriedFile;
 pub use prune::{Pruned, Thing};
 pub use scratch::Scratch;
-pub(crate) use sums::TREE;
+pub use sums::TREE;
 pub use verify::{Care, Damage, Verifying};
 
 /// Lists the files of a cached thing with their sizes.
@@ -184,7 +185,8 @@ impl Cache {
         make(&aside)?;
         list(&aside)?;
         if path.exists() {
-            quiclab_record::exchange(&aside, &path).with_context(|| path.display().to_string())?;
+            renameat2(AT_FDCWD, &aside, AT_FDCWD, &path, RenameFlags::RENAME_EXCHANGE)
+                .with_context(|| path.display().to_string())?;
         } else {
             fs::rename(&aside, &path).with_context(|| path.display().to_string())?;
         }
@@ -242,7 +244,7 @@ mod tests {
     use std::{sync::Barrier, thread, time::Duration};
 
     use super::*;
-    use crate::perform::Interrupted;
+    use crate::process::Interrupted;
 
     #[test]
     fn a_thing_is_made_once_and_a_failed_attempt_leaves_nothing() {

@@ -31,7 +31,7 @@ pub enum Made {
 
 impl Made {
     /// Of a build in the cache.
-    pub(crate) fn before(folder: &Path) -> Self {
+    pub fn before(folder: &Path) -> Self {
         let from = fs::read_to_string(folder.join(FROM)).ok().map(PathBuf::from);
         Self::Before { at: fs::metadata(folder).and_then(|facts| facts.modified()).ok(), from }
     }
@@ -42,7 +42,7 @@ impl Made {
 ///
 /// # Errors
 /// Those of `make`, and of the cache.
-pub(crate) fn make(
+pub fn make(
     cache: &Cache,
     name: &str,
     source: &Source,

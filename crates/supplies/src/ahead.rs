@@ -1,0 +1,59 @@
+//! What an experiment needs, made before the command that runs it is there: it takes minutes to compile, in which the package archive
+//! answers and the last part of the build leaves a core idle.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    sync::atomic::AtomicBool,
+    thread,
+};
+
+use anyhow::{Context, Result, anyhow};
+use quiclab_experiment::{Experiment, Overrides};
+
+use crate::{
+    cache::Cache,
+    image::Image,
+    kernel::Kernel,
+    stack::{BuiltStack, Source, packages, sources},
+};
+
+/// Makes kernels, guest images and stacks of the experiment in `file`, as its `profile` has them, with the stacks in the folder `stacks`, as
+/// far as the cache does not have them. Files that the experiment names are not read.
+///
+/// Who runs the experiment meanwhile waits for what is being made, and makes the rest.
+///
+/// # Errors
+/// A file that is wrong, and what cannot be made; everything else is made nevertheless.
+pub fn make(cache: &Cache, file: &Path, profile: Option<&str>, stacks: &Path, stop: &AtomicBool) -> Result<()> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let sources = sources(stacks)?;
+    let manifests: BTreeMap<_, _> =
+        sources.iter().map(|(name, source)| (name.clone(), source.manifest.clone())).collect();
+    let experiment = Experiment::parse(&file.display().to_string(), &text, profile)?;
+    let plan = experiment.plan(&manifests, &Overrides::default())?;
+    let pairs = plan.runs.iter().map(|run| &run.settings.stack);
+    let needed: BTreeSet<&String> = pairs.flat_map(|pair| [&pair.server, &pair.client]).collect();
+    let needed: Vec<&Source> = needed.into_iter().filter_map(|name| sources.get(name)).collect();
+    let kernels: BTreeSet<&String> = plan.runs.iter().map(|run| &run.settings.vm.kernel).collect();
+    let images: BTreeSet<_> = needed.iter().map(|source| packages(source)).collect();
+    // Those that need no compiler first: their runs can begin.
+    let (quick, slow): (Vec<_>, Vec<_>) =
+        needed.into_iter().partition(|source| source.manifest.build.host_tools.is_empty());
+    thread::scope(|scope| {
+        let fetched = scope.spawn(|| {
+            let kernels = kernels.into_iter().map(|name| Kernel::prepare(cache, name).map(drop));
+            let images = images.iter().map(|packages| Image::prepare(cache, packages, stop).map(drop));
+            first_error(kernels.chain(images))
+        });
+        let stacks = quick.into_iter().chain(slow);
+        let built = first_error(stacks.map(|source| BuiltStack::prepare(cache, source, false, stop).map(drop)));
+        fetched.join().unwrap_or_else(|_| Err(anyhow!("fetching kernels and images broke down"))).and(built)
+    })
+}
+
+/// Goes on where one failed, and returns the first error.
+fn first_error(outcomes: impl Iterator<Item = Result<()>>) -> Result<()> {
+    outcomes.fold(Ok(()), Result::and)
+}
