@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use quiclab_experiment::{AnyRun, id_of_folder};
 use quiclab_record::{AnyRecord, Measured, Records, layout::RUN_FILE};
+use quiclab_supplies::process::end_with_parent;
 use quiclab_testbed::{
-    child::end_with_parent,
     laboratory::{Laboratory, Outcome, Target},
     lock::remove_leftovers,
     perform::PerformError,

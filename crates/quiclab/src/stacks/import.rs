@@ -14,7 +14,12 @@ use quiclab_experiment::{
     run::Http,
     stack::{StackManifest, TEST_CASES},
 };
-use quiclab_testbed::{hash, laboratory::Laboratory, oci, stack::MANIFEST, supplies::IMPORTED};
+use quiclab_testbed::{
+    hash,
+    laboratory::Laboratory,
+    oci,
+    stack::{IMPORTED, MANIFEST},
+};
 use serde_json::json;
 
 use super::implementations::{Implementation, imported_name, name_to_import, read};
