@@ -35,20 +35,19 @@ pub fn make(cache: &Cache, file: &Path, profile: Option<&str>, stacks: &Path, st
     let plan = experiment.plan(&manifests, &Overrides::default())?;
     let pairs = plan.runs.iter().map(|run| &run.settings.stack);
     let needed: BTreeSet<&String> = pairs.flat_map(|pair| [&pair.server, &pair.client]).collect();
-    let needed: Vec<&Source> = needed.into_iter().filter_map(|name| sources.get(name)).collect();
+    let mut needed: Vec<&Source> = needed.into_iter().filter_map(|name| sources.get(name)).collect();
     let kernels: BTreeSet<&String> = plan.runs.iter().map(|run| &run.settings.vm.kernel).collect();
     let images: BTreeSet<_> = needed.iter().map(|source| packages(source)).collect();
-    // Those that need no compiler first: their runs can begin.
-    let (quick, slow): (Vec<_>, Vec<_>) =
-        needed.into_iter().partition(|source| source.manifest.build.host_tools.is_empty());
+    // What needs least of this machine first: runs can begin with it.
+    needed.sort_by_key(|source| (source.manifest.build.host_tools.len(), source.manifest.build.host_packages.len()));
     thread::scope(|scope| {
         let fetched = scope.spawn(|| {
             let kernels = kernels.into_iter().map(|name| Kernel::prepare(cache, name).map(drop));
             let images = images.iter().map(|packages| Image::prepare(cache, packages, stop).map(drop));
             first_error(kernels.chain(images))
         });
-        let stacks = quick.into_iter().chain(slow);
-        let built = first_error(stacks.map(|source| BuiltStack::prepare(cache, source, false, stop).map(drop)));
+        let built = needed.iter().map(|source| BuiltStack::prepare(cache, source, false, stop).map(drop));
+        let built = first_error(built);
         fetched.join().unwrap_or_else(|_| Err(anyhow!("fetching kernels and images broke down"))).and(built)
     })
 }

@@ -21,8 +21,8 @@ use crate::process::{Interrupted, end_with_parent};
 /// Longest piece of a failed program's output that is shown, in bytes.
 const SHOWN_OUTPUT: usize = 4000;
 
-/// As nice(1) has it where no number is given: a tenth of the time that another process has.
-const NICENESS: i32 = 10;
+/// The most there is: what has nothing to do takes the rest.
+const NICENESS: i32 = 19;
 
 /// How often waiting looks at the flag that ends it.
 const GLANCE: Duration = Duration::from_millis(50);
