@@ -263,10 +263,12 @@ class Documentation:
             self.faults.append(f"{place}: found null, expected the reason in not_recorded")
 
     def check_results(self):
-        """What stored results must say of themselves. Warns of names that are gone from the tree since."""
+        """What stored results must say of themselves. Warns of what has changed in the tree since."""
         metrics = re.findall(r"^\| `(\w+)` \|", self.texts.get("docs/reference/metrics.md", ""), re.MULTILINE)
+        manifests = {path.parent.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in self.root.glob("stacks/*/stack.toml")}
+        releases = {stack: manifest.get("version") for stack, manifest in manifests.items()}
         known = {
-            "stacks": {path.parent.name for path in self.root.glob("stacks/*/stack.toml")},
+            "stacks": set(manifests),
             "cases": set(re.findall(r"^\| `([\w-]+)` \|", self.texts.get("docs/reference/interop.md", ""), re.MULTILINE)),
         }
         used = {reference.partition(".")[0] for text in self.texts.values() for reference, _ in BLOCK.findall(text)}
@@ -277,6 +279,9 @@ class Documentation:
                 self.faults.append(f"{place}: found no {(missing or ['page that shows it'])[0]}")
                 continue
             self.check_recorded(place, result, (result["command"], result["date"], *result["versions"].values()))
+            for stack, version in (result["versions"].get("stacks") or {}).items():
+                if releases.get(stack) not in (None, version):
+                    self.warnings.append(f"{place}: made with {stack} {version}, and this tree has {releases[stack]}; hint: run its command again, then --take")
             for part, table in result["tables"].items():
                 self.check_recorded(f"{place}: {part}", table, (table.get("command", ""), table.get("date", "")))
                 for index, column in enumerate(table["columns"]):

@@ -16,7 +16,7 @@ use crate::{
     cache::Cache,
     image::Image,
     kernel::Kernel,
-    stack::{BuiltStack, Source, packages, sources},
+    stack::{BuiltStack, Source, own_image, packages, sources},
 };
 
 /// Makes kernels, guest images and stacks of the experiment in `file`, as its `profile` has them, with the stacks in the folder `stacks`, as
@@ -37,7 +37,8 @@ pub fn make(cache: &Cache, file: &Path, profile: Option<&str>, stacks: &Path, st
     let needed: BTreeSet<&String> = pairs.flat_map(|pair| [&pair.server, &pair.client]).collect();
     let mut needed: Vec<&Source> = needed.into_iter().filter_map(|name| sources.get(name)).collect();
     let kernels: BTreeSet<&String> = plan.runs.iter().map(|run| &run.settings.vm.kernel).collect();
-    let images: BTreeSet<_> = needed.iter().map(|source| packages(source)).collect();
+    let images: BTreeSet<_> =
+        needed.iter().filter(|source| own_image(source).is_none()).map(|source| packages(source)).collect();
     // What needs least of this machine first: runs can begin with it.
     needed.sort_by_key(|source| (source.manifest.build.host_tools.len(), source.manifest.build.host_packages.len()));
     thread::scope(|scope| {
@@ -55,4 +56,67 @@ pub fn make(cache: &Cache, file: &Path, profile: Option<&str>, stacks: &Path, st
 /// Goes on where one failed, and returns the first error.
 fn first_error(outcomes: impl Iterator<Item = Result<()>>) -> Result<()> {
     outcomes.fold(Ok(()), Result::and)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::{image::ROOT_FILE, process::Interrupted, stack::tests::own_stack};
+
+    const EXPERIMENT: &str = "name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"mine\"\n";
+
+    /// A cache that has the kernel, and a stack that brings its root file system along: nothing is fetched.
+    fn given(root: &Path, build: &str) -> Cache {
+        let source = own_stack(root, build);
+        fs::write(source.folder.join(ROOT_FILE), "").unwrap();
+        fs::write(root.join("x.toml"), EXPERIMENT).unwrap();
+        let cache = Cache::at(root.join("cache"));
+        cache.folder(&format!("kernel/6.1-{}", Kernel::parts()), |_| Ok(())).unwrap();
+        cache
+    }
+
+    fn make_in(root: &Path, cache: &Cache, stop: &AtomicBool) -> Result<()> {
+        make(cache, &root.join("x.toml"), None, root, stop)
+    }
+
+    #[test]
+    fn stacks_of_an_experiment_are_built_at_low_priority() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = given(
+            root.path(),
+            "command = \"nice > $QUICLAB_STACK_OUT/endpoint; cp $QUICLAB_STACK_OUT/endpoint ../nice\"",
+        );
+        let source = &sources(root.path()).unwrap()["mine"];
+        assert!(BuiltStack::find(&cache, source).unwrap().is_none());
+        make_in(root.path(), &cache, &AtomicBool::new(false)).unwrap();
+        assert!(BuiltStack::find(&cache, source).unwrap().is_some());
+        assert_eq!(fs::read_to_string(root.path().join("nice")).unwrap(), "19\n");
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = given(root.path(), "command = \"echo broken >&2; exit 1\"");
+        let error = make_in(root.path(), &cache, &AtomicBool::new(false)).unwrap_err();
+        assert!(format!("{error:#}").contains("broken"), "{error:#}");
+        fs::write(root.path().join("x.toml"), EXPERIMENT.replace("mine", "other")).unwrap();
+        let error = make_in(root.path(), &cache, &AtomicBool::new(false)).unwrap_err();
+        assert!(format!("{error:#}").contains("\"other\""), "{error:#}");
+    }
+
+    #[test]
+    fn a_signal_ends_a_build() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = given(root.path(), "command = \"touch ../begun; sleep 600\"");
+        let stop = AtomicBool::new(false);
+        let error = thread::scope(|scope| {
+            let making = scope.spawn(|| make_in(root.path(), &cache, &stop));
+            quiclab_testing::wait_until("the build", || root.path().join("begun").exists());
+            stop.store(true, Ordering::Relaxed);
+            making.join().unwrap().unwrap_err()
+        });
+        assert_eq!(error.downcast_ref(), Some(&Interrupted::ByRequest), "{error:#}");
+    }
 }

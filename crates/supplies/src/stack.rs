@@ -185,7 +185,7 @@ pub fn packages(source: &Source) -> BTreeSet<String> {
 }
 
 /// The root file system that an imported stack brings along.
-fn own_image(source: &Source) -> Option<Image> {
+pub(crate) fn own_image(source: &Source) -> Option<Image> {
     source.folder.join(ROOT_FILE).is_file().then(|| Image::imported(source.folder.clone()))
 }
 
@@ -358,4 +358,4 @@ fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> R
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

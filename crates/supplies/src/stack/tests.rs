@@ -7,7 +7,7 @@ use std::{
 use super::*;
 
 /// A stack in `folder` below a temporary one, with these lines in its `[build]`.
-fn own_stack(root: &Path, build: &str) -> Source {
+pub(crate) fn own_stack(root: &Path, build: &str) -> Source {
     let folder = root.join("mine");
     fs::create_dir_all(&folder).unwrap();
     let quinn = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks/quinn").join(MANIFEST);
