@@ -32,7 +32,7 @@ NS3_PACKAGES := $(DEMO_PACKAGES) libns3-dev libgsl-dev libxml2-dev libsqlite3-de
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/make \1\t\2/' | expand -t 24
 
-# Kernel, guest image and stacks are made while the command is compiled; `quiclab run` waits for what is not there yet.
+# Kernel, guest images and what Debian has of the stacks are made while the command is compiled; `quiclab run` waits for what is not there yet.
 .PHONY: demo
 demo: demo-setup ## run the quick profile of the baseline and show its report
 	cargo build --release -p quiclab-supplies

@@ -1,5 +1,5 @@
 //! What an experiment needs, made before the command that runs it is there: it takes minutes to compile, in which the package archive
-//! answers and the last part of the build leaves a core idle.
+//! answers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,8 +19,8 @@ use crate::{
     stack::{BuiltStack, Source, own_image, packages, sources},
 };
 
-/// Makes kernels, guest images and stacks of the experiment in `file`, as its `profile` has them, with the stacks in the folder `stacks`, as
-/// far as the cache does not have them. Files that the experiment names are not read.
+/// Makes kernels, guest images and those stacks of the experiment in `file` that need no compiler, as its `profile` has them, with the stacks
+/// in the folder `stacks`, as far as the cache does not have them. Files that the experiment names are not read.
 ///
 /// Who runs the experiment meanwhile waits for what is being made, and makes the rest.
 ///
@@ -35,19 +35,19 @@ pub fn make(cache: &Cache, file: &Path, profile: Option<&str>, stacks: &Path, st
     let plan = experiment.plan(&manifests, &Overrides::default())?;
     let pairs = plan.runs.iter().map(|run| &run.settings.stack);
     let needed: BTreeSet<&String> = pairs.flat_map(|pair| [&pair.server, &pair.client]).collect();
-    let mut needed: Vec<&Source> = needed.into_iter().filter_map(|name| sources.get(name)).collect();
+    let needed: Vec<&Source> = needed.into_iter().filter_map(|name| sources.get(name)).collect();
     let kernels: BTreeSet<&String> = plan.runs.iter().map(|run| &run.settings.vm.kernel).collect();
     let images: BTreeSet<_> =
         needed.iter().filter(|source| own_image(source).is_none()).map(|source| packages(source)).collect();
-    // What needs least of this machine first: runs can begin with it.
-    needed.sort_by_key(|source| (source.manifest.build.host_tools.len(), source.manifest.build.host_packages.len()));
+    // A compiler would take from the one that is at work what it uses itself, and make the first run wait for the last stack.
+    let uncompiled = needed.into_iter().filter(|source| source.manifest.build.host_tools.is_empty());
     thread::scope(|scope| {
         let fetched = scope.spawn(|| {
             let kernels = kernels.into_iter().map(|name| Kernel::prepare(cache, name).map(drop));
             let images = images.iter().map(|packages| Image::prepare(cache, packages, stop).map(drop));
             first_error(kernels.chain(images))
         });
-        let built = needed.iter().map(|source| BuiltStack::prepare(cache, source, false, stop).map(drop));
+        let built = uncompiled.map(|source| BuiltStack::prepare(cache, source, false, stop).map(drop));
         let built = first_error(built);
         fetched.join().unwrap_or_else(|_| Err(anyhow!("fetching kernels and images broke down"))).and(built)
     })
