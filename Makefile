@@ -35,7 +35,7 @@ help: ## show this list
 # Kernel, guest images and what Debian has of the stacks are made while the command is compiled; `quiclab run` waits for what is not there yet.
 .PHONY: demo
 demo: demo-setup ## run the quick profile of the baseline and show its report
-	cargo build --release -p quiclab-supplies
+	cargo build --release --bin quiclab-prepare
 	$(TARGET)/quiclab-prepare experiments/quic-steps/baseline.toml quick & \
 	cargo build --release --bins && \
 	$(QUICLAB) run experiments/quic-steps/baseline.toml --profile quick -j $(JOBS)
