@@ -61,8 +61,7 @@ TIMES ?= 1
 .PHONY: test-busy
 test-busy: test-setup build target/tools/.installed ## run the Rust tests of make test beside four busy loops, TIMES (1) times: each time some 15 minutes on 2 cores
 	for each in 1 2 3 4; do (while :; do :; done) & loops="$${loops:-} $$!"; done; trap 'kill $$loops' EXIT; \
-	for each in $$(seq $(TIMES)); do $(NEXTEST) --profile default $(NEXTEST_OPTIONS); done; \
-	kill $$loops; trap - EXIT; cargo build --release --bins --quiet
+	for each in $$(seq $(TIMES)); do $(call rust-tests,default,); done
 
 .PHONY: test-all
 test-all: test-setup build stacks target/tools/.installed target/python/.installed ## run every test that this machine can, with every stack: hours

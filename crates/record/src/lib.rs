@@ -47,6 +47,6 @@ pub use observed::{
 };
 pub use record::{Record, read_observed};
 pub use records::{ASIDE, Draft, Records, key, link_below};
-pub use replace::{exchange, put_in_place};
+pub use replace::put_in_place;
 pub use run_file::{RecordedRun, RunFile};
 pub use sender_log::{congestion_windows, qlog_files};

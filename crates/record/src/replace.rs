@@ -70,7 +70,7 @@ fn swap(aside: &Path, target: &Path) -> Result<bool, RecordError> {
 ///
 /// # Errors
 /// What the system says; `EINVAL` where the file system cannot do it.
-pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE).map_err(io::Error::from)
 }
 

@@ -6,10 +6,9 @@ use std::{
     fs,
     path::Path,
     sync::atomic::AtomicBool,
-    thread,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use quiclab_experiment::{Experiment, Overrides};
 
 use crate::{
@@ -40,17 +39,11 @@ pub fn make(cache: &Cache, file: &Path, profile: Option<&str>, stacks: &Path, st
     let images: BTreeSet<_> =
         needed.iter().filter(|source| own_image(source).is_none()).map(|source| packages(source)).collect();
     // A compiler would take from the one that is at work what it uses itself, and make the first run wait for the last stack.
-    let uncompiled = needed.into_iter().filter(|source| source.manifest.build.host_tools.is_empty());
-    thread::scope(|scope| {
-        let fetched = scope.spawn(|| {
-            let kernels = kernels.into_iter().map(|name| Kernel::prepare(cache, name).map(drop));
-            let images = images.iter().map(|packages| Image::prepare(cache, packages, stop).map(drop));
-            first_error(kernels.chain(images))
-        });
-        let built = uncompiled.map(|source| BuiltStack::prepare(cache, source, false, stop).map(drop));
-        let built = first_error(built);
-        fetched.join().unwrap_or_else(|_| Err(anyhow!("fetching kernels and images broke down"))).and(built)
-    })
+    let uncompiled = needed.iter().filter(|source| source.manifest.build.host_tools.is_empty());
+    let kernels = kernels.into_iter().map(|name| Kernel::prepare(cache, name).map(drop));
+    let images = images.iter().map(|packages| Image::prepare(cache, packages, stop).map(drop));
+    let stacks = uncompiled.map(|source| BuiltStack::prepare(cache, source, false, stop).map(drop));
+    first_error(kernels.chain(images).chain(stacks))
 }
 
 /// Goes on where one failed, and returns the first error.
@@ -60,7 +53,7 @@ fn first_error(outcomes: impl Iterator<Item = Result<()>>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
+    use std::{sync::atomic::Ordering, thread};
 
     use super::*;
     use crate::{image::ROOT_FILE, process::Interrupted, stack::tests::own_stack};

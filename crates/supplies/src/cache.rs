@@ -25,7 +25,6 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use serde::Serialize;
 

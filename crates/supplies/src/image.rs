@@ -159,7 +159,11 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
     let status = command::supervise(&mut mmdebstrap, "mmdebstrap erofs-utils uidmap", stop)?;
     if !status.success() {
         let said = fs::read_to_string(&log).unwrap_or_default();
-        bail!("building the guest image: mmdebstrap failed with {status}:\n{}", command::tail(&said));
+        bail!(
+            "building the guest image: mmdebstrap failed with {status}:\n{}\n\
+             hint: a line with Err: names a package archive that does not answer",
+            command::tail(&said)
+        );
     }
     seal(folder)
 }

@@ -6,12 +6,11 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use quiclab_experiment::PATCHED_KERNEL;
 use tempfile::TempDir;
 
-use crate::kernel_build;
-use crate::{cache::Cache, command, hash::Hasher};
+use crate::{cache::Cache, command, hash::Hasher, kernel_build};
 
 /// Kernels a run may ask for, and the Debian package by which each is found on a Debian 12 machine.
 const PACKAGES: &[(&str, &str)] =
@@ -198,7 +197,12 @@ impl PackageLists {
     /// Follows a metapackage to the package of the kernel itself.
     fn concrete_package(&self, package: &str) -> Result<String> {
         let text = command::output(self.command("apt-cache").args(["depends", "--important", package]), "apt")
-            .with_context(|| format!("looking for the package {package}"))?;
+            .map_err(|error| {
+                anyhow!(
+                    "{package}: no package archive of /etc/apt has it, or none answers ({error:#})\n\
+                     hint: apt-get update shows which of them answer"
+                )
+            })?;
         let mut depended = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
         Ok(depended.find(|name| name.starts_with("linux-image-")).unwrap_or(package).to_owned())
     }

@@ -15,8 +15,13 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::PATCHED_KERNEL;
 
-use crate::kernel::{Kernel, PackageLists, find_one};
-use crate::{cache::Cache, command, hash, process::Interrupted, stack::is_installed};
+use crate::{
+    cache::Cache,
+    command, hash,
+    kernel::{Kernel, PackageLists, find_one},
+    process::Interrupted,
+    stack::is_installed,
+};
 
 /// The command that makes it.
 pub const COMMAND: &str = "quiclab kernel build";

@@ -8,8 +8,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::kernel::{Kernel, PackageLists, find_one};
-use crate::{cache::Cache, command, hash};
+use crate::{
+    cache::Cache,
+    command, hash,
+    kernel::{Kernel, PackageLists, find_one},
+};
 
 /// The modules.
 const MODULES: &[&str] = &["sch_gso_pace", "cpu_theft"];

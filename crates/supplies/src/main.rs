@@ -1,4 +1,4 @@
-//! `quiclab-prepare FILE [PROFILE]`: makes what an experiment needs while the command `quiclab` is still being compiled. Run it in the
+//! `quiclab-prepare FILE [PROFILE]`: makes what an experiment needs and no compiler makes, while the command `quiclab` is still being compiled. Run it in the
 //! folder that has `stacks/`. For `make demo`; everything else is for `quiclab prepare`.
 
 use std::{
