@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io,
     os::{
-        fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
         unix::process::CommandExt,
     },
     path::{Path, PathBuf},
@@ -23,13 +23,14 @@ use nix::{
         signal::{Signal, killpg},
         time::{TimeSpec, TimeVal, TimeValLike},
     },
-    unistd::Pid,
+    unistd::{Pid, getpgid},
 };
 use quiclab_orders::{
     orders::Program,
     places::{LOGS, OUTPUTS, QLOG},
     report::ProcessEnd,
 };
+use quiclab_sandbox::Filter;
 
 use crate::{namespace::Namespace, root::Root};
 
@@ -95,6 +96,8 @@ impl Endpoint {
         let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
         let start_folder = CString::new(program.folder.as_str())?;
         let entrance = walls.entrance();
+        let shares_files = root.shares_files();
+        let filter = Filter::of(quiclab_sandbox::Program::Endpoint { shares_files }).context("the filter of system calls")?;
         let cpus = cpu_set(cpus)?;
         let enter = move || {
             // SAFETY: plain system call.
@@ -104,7 +107,7 @@ impl Endpoint {
             if let Some(cpus) = &cpus {
                 nix::sched::sched_setaffinity(Pid::from_raw(0), cpus)?;
             }
-            entrance.enter(&new_root, &start_folder)
+            entrance.enter(&new_root, &start_folder, &filter)
         };
         // SAFETY: between fork and exec the closure makes system calls and allocates nothing.
         unsafe { command.pre_exec(enter) };
@@ -168,10 +171,15 @@ impl Endpoint {
         let ended_by_itself = self.has_ended()?;
         if !ended_by_itself {
             let _ = killpg(group, Signal::SIGTERM);
+            if getpgid(Some(group)) != Ok(group) {
+                // It has left the group that it was started as.
+                self.signal(Signal::SIGTERM);
+            }
             let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
             let patience = PollTimeout::try_from(Duration::from_secs(1)).unwrap_or(PollTimeout::MAX);
             if nix::poll::poll(&mut watched, patience)? == 0 {
                 let _ = killpg(group, Signal::SIGKILL);
+                self.signal(Signal::SIGKILL);
             }
         }
         let mut end = self.reap()?;
@@ -185,6 +193,13 @@ impl Endpoint {
         walls.end_processes()?;
         end.stray_files = root.stray_files();
         Ok(end)
+    }
+
+    /// Signals its first process, whatever group that has joined.
+    fn signal(&self, signal: Signal) {
+        let watch = self.watch.as_raw_fd();
+        // SAFETY: plain system call on a descriptor that is ours.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, watch, signal as libc::c_int, 0_usize, 0) };
     }
 
     fn reap(&mut self) -> Result<ProcessEnd> {

@@ -23,7 +23,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
-use quiclab_orders::places::{DOWNLOADS, WWW};
+use quiclab_orders::{
+    places::{DOWNLOADS, WWW},
+    results::ROLES,
+};
 
 use self::{
     device::Device,
@@ -98,7 +101,9 @@ fn settle() -> Result<Settled> {
     load_modules()?;
     let devices = find_devices()?;
     make_shared("100%")?;
-    mount_devices(Path::new("/dev"), Path::new(DEVICES))?;
+    for role in ROLES {
+        mount_devices(Path::new("/dev"), &Path::new(DEVICES).join(role))?;
+    }
     let (server, server_network) = Walls::raise("server", SERVER_USERS)?;
     let (client, client_network) = Walls::raise("client", CLIENT_USERS)?;
     let topology = Topology::build(server_network, client_network, Settling::Patient)?;

@@ -19,6 +19,7 @@ use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
     places::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
     report::MOST_STRAY_FILES,
+    results::ROLES,
 };
 
 use crate::{log_names::escaped, walls::Walls};
@@ -45,8 +46,10 @@ const LONGEST_NAME: usize = 256;
 
 /// A mounted root, and the walls behind which it is seen.
 pub struct Root {
+    role: &'static str,
     folder: PathBuf,
     changes: Option<PathBuf>,
+    shares_files: bool,
     walls: Walls,
 }
 
@@ -56,13 +59,19 @@ pub struct Root {
 /// Where they cannot be made.
 pub fn make_shared(room: &str) -> Result<()> {
     mount_new("tmpfs", "shared", Path::new(SHARED), MsFlags::empty(), &format!("size={room}"))?;
-    for folder in [WWW, DOWNLOADS, CERTIFICATES] {
-        let path = shared(folder);
+    let certificates = ROLES.map(certificates);
+    for path in [shared(WWW), shared(DOWNLOADS)].into_iter().chain(certificates) {
         fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
         // Imported endpoints may become another user.
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
     }
     Ok(())
+}
+
+/// Where the certificates of an endpoint lie for the agent. Each has copies of its own: a file that both have would carry data by its
+/// locks.
+pub fn certificates(role: &str) -> PathBuf {
+    shared(CERTIFICATES).join(role)
 }
 
 /// Where such a folder lies for the agent.
@@ -71,15 +80,21 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 impl Root {
-    /// A root at `folder`, a mount point; what is written outside of the endpoint's own folders turns up below `changes`, if there is
-    /// such a folder.
-    pub(crate) fn new(folder: PathBuf, changes: Option<PathBuf>, walls: Walls) -> Self {
-        Self { folder, changes, walls }
+    /// The root of the endpoint `role` at `folder`, a mount point; what is written outside of the endpoint's own folders turns up below
+    /// `changes`, if there is such a folder. `shares_files`: the other endpoint has some of the same files, for reading.
+    pub(crate) fn new(
+        role: &'static str,
+        folder: PathBuf,
+        changes: Option<PathBuf>,
+        shares_files: bool,
+        walls: Walls,
+    ) -> Self {
+        Self { role, folder, changes, shares_files, walls }
     }
 
-    /// Mounts what every root has: the processes of the PID namespace, the folder `devices`, the folders of the contract, of the shared
-    /// ones only the certificates, read-only, and `own`, and logs with room for `log_limit_bytes`. A client that saw [`WWW`], or a
-    /// server that could write where the client reads, would need no network.
+    /// Mounts what every root has: the processes of the PID namespace, the folder `devices`, the folders of the contract: the endpoint's
+    /// certificates, read-only, and `own`, and logs with room for `log_limit_bytes`. A client that saw [`WWW`], or a
+    /// server that could write or lock what the client reads, would need no network.
     ///
     /// # Errors
     /// Where something cannot be mounted.
@@ -91,7 +106,7 @@ impl Root {
         }
         bind(&shared(own), &self.place(own)?)?;
         let certificates = self.place(CERTIFICATES)?;
-        bind(&shared(CERTIFICATES), &certificates)?;
+        bind(&self::certificates(self.role), &certificates)?;
         make_read_only(&certificates)?;
         let limit = format!("size={log_limit_bytes},mode=1777");
         mount_new("tmpfs", "logs", &self.place(LOGS)?, MsFlags::MS_NODEV, &limit)
@@ -100,6 +115,11 @@ impl Root {
     /// The walls round it.
     pub fn walls(&self) -> &Walls {
         &self.walls
+    }
+
+    /// True where the other endpoint has some of the same files.
+    pub fn shares_files(&self) -> bool {
+        self.shares_files
     }
 
     /// Its folder, as the agent sees it.

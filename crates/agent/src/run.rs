@@ -15,7 +15,7 @@ use quiclab_orders::{
     addresses::{HOST_INTERFACE, TO_CLIENT},
     contents::Contents,
     orders::{Listen, Orders, Transport},
-    places::{DOWNLOADS, LOGS, WWW},
+    places::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
     report::{Outcome, Report, TapReport},
 };
 
@@ -28,7 +28,7 @@ use crate::{
     endpoint::{Endpoint, First, cpu_set},
     forwarder::Forwarder,
     namespace::Namespace,
-    root::{Root, shared},
+    root::{Root, certificates, shared},
     simulator,
     tap::{Keeps, Tap},
     topology::Topology,
@@ -298,14 +298,18 @@ pub(crate) fn stop_all(taps: &mut [Tap]) -> Result<Vec<TapReport>> {
     })
 }
 
-/// Writes the files that both endpoints see, and those that the server serves.
+/// Writes the certificates, for each endpoint its own copies, and the files that the server serves.
 ///
 /// # Errors
-/// Where one cannot be written.
+/// Where one cannot be written, or is no certificate.
 pub(crate) fn lay_out_files(orders: &Orders) -> Result<()> {
     for file in &orders.files {
-        let path = shared(&file.path);
-        fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
+        let name = file.path.strip_prefix(CERTIFICATES).and_then(|path| path.strip_prefix('/'));
+        let name = name.with_context(|| format!("orders: found the file {:?}, expected one in {CERTIFICATES}", file.path))?;
+        for role in ROLES {
+            let path = certificates(role).join(name);
+            fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
+        }
     }
     let transfer = &orders.transfer;
     for (seed, name) in (transfer.seed..).zip(&transfer.names) {

@@ -4,7 +4,8 @@
 //! - a user namespace, whose root owns the endpoint's network and nothing else. Nobody in it can make another one;
 //! - a PID namespace, whose process 1, the *keeper*, is the agent's and does nothing. Everything else in it ends with the keeper;
 //! - IPC and UTS namespaces;
-//! - a mount namespace, which each program gets when it starts: [`Walls::enter`].
+//! - a mount namespace, which each program gets when it starts: [`Entrance::enter`];
+//! - a filter of system calls, and no inherited files and keys: `crates/sandbox`.
 //!
 //! What depends on no run happens in [`Walls::raise`], which the virtual testbed calls before it saves the machine's state.
 
@@ -22,6 +23,7 @@ use nix::{
     mount::MsFlags,
     sched::{CloneFlags, setns},
 };
+use quiclab_sandbox::Filter;
 
 use crate::{
     capabilities::Capabilities,
@@ -209,14 +211,14 @@ pub struct Entrance {
 impl Entrance {
     /// Moves the calling process behind the walls, for good: `root`, a mount point, becomes all that it sees of the file system,
     /// `folder` in it its current one. It becomes root of the user namespace with few capabilities, and no program that it executes can
-    /// have more.
+    /// have more. It inherits no files and keys, and makes only the system calls that `filter` lets pass.
     ///
     /// Makes system calls only, so it may be called between fork and exec, in a process that was started
     /// [among the endpoint's](Walls::among_processes).
     ///
     /// # Errors
     /// What the kernel answers. Standard error says at what.
-    pub fn enter(&self, root: &CStr, folder: &CStr) -> io::Result<()> {
+    pub fn enter(&self, root: &CStr, folder: &CStr, filter: &Filter) -> io::Result<()> {
         let done = |what: &str, result: libc::c_long| {
             if result >= 0 {
                 return Ok(());
@@ -251,7 +253,10 @@ impl Entrance {
             done("limiting processes", libc::setrlimit(libc::RLIMIT_NPROC, &raw const most).into())?;
             let kept = Capabilities::OF_ENDPOINTS.keep_only();
             kept.inspect_err(|_| drop(done("dropping capabilities", -1)))?;
-            done("giving up new privileges", libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())
+            done("giving up new privileges", libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
         }
+        let inherited = quiclab_sandbox::inherit_nothing();
+        inherited.inspect_err(|_| drop(done("leaving inherited files and keys", -1)))?;
+        filter.enter().inspect_err(|_| drop(done("filtering system calls", -1)))
     }
 }

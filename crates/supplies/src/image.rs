@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Display,
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
@@ -159,13 +160,23 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
     let status = command::supervise(&mut mmdebstrap, "mmdebstrap erofs-utils uidmap", stop)?;
     if !status.success() {
         let said = fs::read_to_string(&log).unwrap_or_default();
-        bail!(
-            "building the guest image: mmdebstrap failed with {status}:\n{}\n\
-             hint: a line with Err: names a package archive that does not answer",
-            command::tail(&said)
-        );
+        bail!(failure(&said, status));
     }
     seal(folder)
+}
+
+/// What to say where mmdebstrap ended with `status` after it had `said` something: one sentence where a package archive is the cause.
+fn failure(said: &str, status: impl Display) -> String {
+    // apt puts two spaces between address and reason.
+    let refused = said.lines().find_map(|line| line.strip_prefix("E: Failed to fetch ")?.split_once("  "));
+    match refused {
+        Some((address, reason)) => format!(
+            "building the guest image: the package archive does not give {address}: {}\n\
+             hint: the archives are those of /etc/apt/sources.list and sources.list.d; try again when they answer",
+            reason.trim()
+        ),
+        None => format!("building the guest image: mmdebstrap failed with {status}:\n{}", command::tail(said)),
+    }
 }
 
 /// Notes what the file system in `folder` is, and makes its file as long as an NVDIMM wants it.
@@ -188,4 +199,28 @@ fn pad(path: &Path) -> Result<()> {
         bail!("{}: found {length} bytes, expected at most {LARGEST_ROOT_BYTES}", path.display());
     }
     file.set_len(LARGEST_ROOT_BYTES).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_does_not_answer_is_told_in_one_sentence() {
+        let said = "I: running apt-get update...\nErr:1 http://archive.example/debian trixie InRelease\n  Could not connect\n\
+                    E: Failed to fetch http://archive.example/debian/InRelease  Could not connect (111: Connection refused)\n\
+                    E: mmdebstrap failed to run\n";
+        let text = failure(said, "exit status: 25");
+        assert!(text.starts_with(
+            "building the guest image: the package archive does not give http://archive.example/debian/InRelease: \
+             Could not connect (111: Connection refused)\nhint: "
+        ));
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+
+    #[test]
+    fn another_failure_shows_what_was_said() {
+        let text = failure("E: no space left", "exit status: 25");
+        assert!(text.contains("exit status: 25") && text.ends_with("E: no space left"), "{text}");
+    }
 }

@@ -30,9 +30,10 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Takes in a frame on its way to the client, of which the first bytes are enough: up to the header of TCP.
-    pub fn add(&mut self, frame: &[u8]) {
-        if let Some(bytes) = payload_from(frame, |port| port == SERVER_PORT || self.any_port && port != CROSS_PORT) {
+    /// Takes in a frame of `length` bytes on its way to the client, of which the first bytes are enough: up to the header of TCP.
+    pub fn add(&mut self, frame: &[u8], length: usize) {
+        let counts = |port| port == SERVER_PORT || self.any_port && port != CROSS_PORT;
+        if let Some(bytes) = payload_from(frame, length, counts) {
             self.packets += 1;
             self.payload_bytes += bytes;
         }
@@ -50,18 +51,20 @@ impl Carried {
     }
 }
 
-/// Length of the UDP or TCP payload of a packet from a port that counts; `None` for other packets.
-fn payload_from(frame: &[u8], counts: impl Fn(u16) -> bool) -> Option<u64> {
+/// Length of the UDP or TCP payload of a packet from a port that counts, and at most what is left of the frame's `length` bytes behind its
+/// headers: whoever writes packets by hand can claim more. `None` for other packets.
+fn payload_from(frame: &[u8], length: usize, counts: impl Fn(u16) -> bool) -> Option<u64> {
+    let in_frame = length.checked_sub(ETHERNET_HEADER)?;
     let ip = frame.get(ETHERNET_HEADER..)?;
-    let (protocol, header, length) = match word(frame, ETHERNET_HEADER - 2)? {
+    let (protocol, header, claimed) = match word(frame, ETHERNET_HEADER - 2)? {
         ETHERTYPE_IPV4 => {
             let header = usize::from(*ip.first()? & 0xf) * 4;
             if word(ip, 6)? & FRAGMENT_OFFSET != 0 {
                 return None;
             }
-            (*ip.get(9)?, header, usize::from(word(ip, 2)?).checked_sub(header)?)
+            (*ip.get(9)?, header, usize::from(word(ip, 2)?))
         }
-        ETHERTYPE_IPV6 => (*ip.get(6)?, IPV6_HEADER, usize::from(word(ip, 4)?)),
+        ETHERTYPE_IPV6 => (*ip.get(6)?, IPV6_HEADER, IPV6_HEADER + usize::from(word(ip, 4)?)),
         _ => return None,
     };
     let transport = ip.get(header..)?;
@@ -73,7 +76,7 @@ fn payload_from(frame: &[u8], counts: impl Fn(u16) -> bool) -> Option<u64> {
     if !counts(word(transport, 0)?) {
         return None;
     }
-    length.checked_sub(own).map(|bytes| bytes as u64)
+    claimed.min(in_frame).checked_sub(header + own).map(|bytes| bytes as u64)
 }
 
 fn word(bytes: &[u8], offset: usize) -> Option<u16> {
@@ -88,7 +91,7 @@ mod tests {
 
     fn carried(frames: &[Vec<u8>]) -> (u64, u64) {
         let mut carried = Carried::default();
-        frames.iter().for_each(|frame| carried.add(frame));
+        frames.iter().for_each(|frame| carried.add(frame, frame.len()));
         (carried.packets, carried.payload_bytes)
     }
 
@@ -116,18 +119,32 @@ mod tests {
     #[test]
     fn where_a_server_can_move_other_ports_count_but_not_that_of_cross_traffic() {
         let mut carried = Carried { any_port: true, ..Carried::default() };
-        [udp(443, 1), udp(444, 10), udp(9, 100)].iter().for_each(|frame| carried.add(frame));
+        [udp(443, 1), udp(444, 10), udp(9, 100)].iter().for_each(|frame| carried.add(frame, frame.len()));
         assert_eq!((carried.packets, carried.payload_bytes), (2, 11));
     }
 
     #[test]
     fn what_is_cut_behind_the_headers_counts_whole_and_what_is_cut_before_does_not() {
-        let mut cut = udp(443, 1200);
-        cut.truncate(96);
-        assert_eq!(carried(&[cut.clone()]), (1, 1200));
-        for length in 0..34 {
-            cut.truncate(length);
-            assert_eq!(carried(&[cut.clone()]), (0, 0), "{length}");
+        let whole = udp(443, 1200);
+        let kept = |bytes: usize| {
+            let mut carried = Carried::default();
+            carried.add(&whole[..bytes], whole.len());
+            (carried.packets, carried.payload_bytes)
+        };
+        assert_eq!(kept(96), (1, 1200));
+        for bytes in 0..34 {
+            assert_eq!(kept(bytes), (0, 0), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_packet_that_claims_more_than_its_frame_has_counts_with_what_the_frame_has() {
+        for mut frame in [udp(443, 18), tcp(6)] {
+            let payload = if word(&frame, 12) == Some(ETHERTYPE_IPV4) { 18 } else { 6 };
+            // The total length of IPv4, or the payload length of IPv6.
+            let place = if payload == 18 { 16 } else { 18 };
+            frame[place..place + 2].copy_from_slice(&65_520_u16.to_be_bytes());
+            assert_eq!(carried(&[frame]), (1, payload));
         }
     }
 

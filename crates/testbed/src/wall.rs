@@ -1,14 +1,13 @@
 //! Walls round a program of somebody else that runs on this machine as the user: docs/concepts/stacks-in-the-simulator.md.
 //!
 //! Three walls, each of which a host may lack: namespaces, in which there are no files of the user, no other processes and no network ([`namespaces`]);
-//! rules for files that hold without them ([`files`], Landlock); and system calls that such a program has no use for ([`system_calls`], seccomp). Limits on
-//! memory, file lengths and open files are always there. [`Wall::around`] prepares what a start needs, [`Wall::enter`] is called between fork and exec,
+//! rules for files that hold without them ([`files`], Landlock); and system calls that such a program has no use for ([`quiclab_sandbox`], seccomp). Limits on
+//! memory, file lengths and open files are always there, and nothing is inherited. [`Wall::around`] prepares what a start needs, [`Wall::enter`] is called between fork and exec,
 //! and [`available`] says what this host has.
 
 mod files;
 mod limits;
 mod namespaces;
-mod system_calls;
 
 use std::{
     io,
@@ -18,6 +17,7 @@ use std::{
 
 use nix::sys::signal::Signal;
 
+use quiclab_sandbox::{Filter, Program, inherit_nothing};
 use quiclab_supplies::process::end_with_parent;
 
 /// Where programs and libraries of the system are, on any distribution.
@@ -55,7 +55,7 @@ pub(crate) struct Wall {
     limits: limits::Limits,
     namespaces: Option<namespaces::Namespaces>,
     files: Option<files::Rules>,
-    calls: Option<system_calls::Filter>,
+    calls: Option<Filter>,
 }
 
 impl Wall {
@@ -70,7 +70,7 @@ impl Wall {
             limits: limits::Limits::new(rooms.file_bytes, available.namespaces.is_ok()),
             namespaces: available.namespaces.as_ref().ok().map(|()| namespaces::Namespaces::new(rooms)).transpose()?,
             files: available.files.as_ref().ok().map(|()| files::Rules::new(rooms)).transpose()?,
-            calls: available.calls.as_ref().ok().map(|()| system_calls::Filter::new()).transpose()?,
+            calls: available.calls.as_ref().ok().map(|()| Filter::of(Program::WithoutSockets)).transpose()?,
         })
     }
 
@@ -89,6 +89,7 @@ impl Wall {
             None => end_with_parent(parent, Signal::SIGKILL)?,
         }
         self.limits.enter()?;
+        inherit_nothing()?;
         if let Some(files) = self.files.take() {
             files.enter()?;
         }
@@ -140,7 +141,7 @@ pub fn available() -> &'static Available {
     AVAILABLE.get_or_init(|| Available {
         namespaces: namespaces::probe().map_err(|error| error.to_string()),
         files: files::probe().map_err(|error| error.to_string()),
-        calls: system_calls::probe().map_err(|error| error.to_string()),
+        calls: quiclab_sandbox::probe().map_err(|error| error.to_string()),
     })
 }
 

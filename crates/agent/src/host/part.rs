@@ -93,11 +93,10 @@ impl Built {
         let client = walls(part.place.has_client(), "client", client_users)?;
         let [server_network, client_network] = [&server, &client].map(|one| one.as_ref().map(|(_, network)| network));
         let between = links::build(part, server_network, client_network, roots::settling(orders))?;
-        let names = roots::names()?;
         let home = |made: Option<(Walls, Namespace)>, own: &str, program: &Program| {
             made.map(|(walls, network)| {
                 let files = program.host.clone().unwrap_or_default();
-                let root = roots::root(walls, own, &files, &network, &names, orders.log_limit_bytes);
+                let root = roots::root(walls, own, &files, &network, orders.log_limit_bytes);
                 let root = root.with_context(|| format!("the {}'s files", network.name))?;
                 anyhow::Ok(Home { network, root })
             })

@@ -16,7 +16,7 @@ use crate::{
     walls::Walls,
 };
 
-/// Where the devices that endpoints may use are, for both.
+/// Where the devices that endpoints may use are, in a folder for each role.
 pub const DEVICES: &str = "/devices";
 
 /// The block devices of one role.
@@ -47,12 +47,12 @@ impl RoleDevices {
         walls.give(&changes)?;
         let layers = format!("lowerdir={},upperdir={},workdir={}", image.display(), changes.display(), work.display());
         mount_new("overlay", "overlay", &folder, MsFlags::MS_NODEV, &layers)?;
-        let root = Root::new(folder, Some(changes), walls);
+        let root = Root::new(namespace.name, folder, Some(changes), false, walls);
         // What it shows of the network is that of the namespace in which it is mounted.
         let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
         let system = root.place("/sys")?;
         namespace.inside(|| mount_new("sysfs", "sysfs", &system, flags, ""))?;
-        root.furnish(own, Path::new(DEVICES), log_limit_bytes)?;
+        root.furnish(own, &Path::new(DEVICES).join(namespace.name), log_limit_bytes)?;
         mount_image(&self.stack, &root.place(STACK)?, root.walls().user_namespace())?;
         write_hosts(&root)?;
         Ok(root)

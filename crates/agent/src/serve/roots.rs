@@ -71,10 +71,9 @@ pub fn build(orders: &Orders, agent: u32) -> Result<(Topology, Both)> {
     let (server_walls, server) = Walls::raise("server", server_users)?;
     let (client_walls, client) = Walls::raise("client", client_users)?;
     let topology = Topology::build(server, client, settling(orders))?;
-    let hosts = names()?;
     let limit = orders.log_limit_bytes;
     let root = |walls, own: &str, files: &Option<HostFiles>, namespace: &Namespace| {
-        root(walls, own, &files.clone().unwrap_or_default(), namespace, &hosts, limit)
+        root(walls, own, &files.clone().unwrap_or_default(), namespace, limit)
             .with_context(|| format!("the {}'s files", namespace.name))
     };
     let server = root(server_walls, WWW, &orders.server.host, &topology.server)?;
@@ -100,16 +99,6 @@ pub(crate) fn prepare(orders: &Orders) -> Result<()> {
 /// How long to wait for the hosts' kernels.
 pub(crate) fn settling(orders: &Orders) -> Settling {
     if orders.has_ipv6 { Settling::Hurried } else { Settling::WithoutIpv6 }
-}
-
-/// Makes the file with the endpoints' names.
-///
-/// # Errors
-/// Where it cannot be written.
-pub(crate) fn names() -> Result<PathBuf> {
-    let hosts = shared("/hosts");
-    fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
-    Ok(hosts)
 }
 
 /// Lets go of the host's files, after everything of them is in roots.
@@ -148,7 +137,6 @@ pub(crate) fn root(
     own: &str,
     files: &HostFiles,
     namespace: &Namespace,
-    hosts: &Path,
     log_limit_bytes: u64,
 ) -> Result<Root> {
     let users = walls.owner().map(|_| walls.user_namespace().try_clone_to_owned()).transpose()?;
@@ -165,13 +153,22 @@ pub(crate) fn root(
         Some(folder) => bind_read_only(&on_host(folder)?, &stack, users)?,
         None => fs::create_dir_all(stack).context(STACK)?,
     }
-    // A mount, because the machine's own file is not to be changed.
-    mount(Some(hosts), &root.place("/etc/hosts")?, None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .context("/etc/hosts: replacing it with the names of the endpoints")?;
+    replace_hosts(&root, namespace.name)?;
     if files.root.is_none() {
         make_read_only(root.folder())?;
     }
     Ok(root)
+}
+
+/// Puts a file with the endpoints' names in the place of the machine's, which is not to be changed. It is the endpoint's own: what one
+/// endpoint could write or lock there the other one could see.
+fn replace_hosts(root: &Root, role: &str) -> Result<()> {
+    let hosts = shared(&format!("/hosts-{role}"));
+    fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
+    let place = root.place("/etc/hosts")?;
+    mount(Some(&hosts), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .context("/etc/hosts: replacing it with the names of the endpoints")?;
+    make_read_only(&place)
 }
 
 /// A root file system with memory over it: the endpoint can change every file, as it can in a container, and changes none on the machine.
@@ -191,12 +188,12 @@ fn changeable(walls: Walls, base: &Path, namespace: &Namespace) -> Result<Root> 
     let attributes = if walls.owner().is_some() { "" } else { ",userxattr" };
     let layers = format!("lowerdir={files},upperdir={upper},workdir={work}{attributes}");
     mount_new("overlay", "overlay", &folder, MsFlags::MS_NODEV, &layers)?;
-    Ok(Root::new(folder, Some(changes), walls))
+    Ok(Root::new(namespace.name, folder, Some(changes), true, walls))
 }
 
 /// The files of the machine itself, for reading only.
 fn of_machine(walls: Walls, base: &Path, namespace: &Namespace) -> Result<Root> {
-    let root = Root::new(Path::new(ROOTS).join(namespace.name).join("root"), None, walls);
+    let root = Root::new(namespace.name, Path::new(ROOTS).join(namespace.name).join("root"), None, true, walls);
     let users = root.walls().owner().map(|_| root.walls().user_namespace());
     mount_new("tmpfs", "root", root.folder(), MsFlags::empty(), "mode=755")?;
     for entry in fs::read_dir(base).with_context(|| base.display().to_string())? {

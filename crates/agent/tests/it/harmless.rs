@@ -209,3 +209,130 @@ except PermissionError:
 ";
     assert_eq!(said(script), "refused\n");
 }
+
+/// Begins a script that makes system calls by number: `call` answers the error's name, or `None`.
+const CALLS: &str = "
+import ctypes, errno, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    if libc.syscall(number, *arguments) < 0:
+        return errno.errorcode[ctypes.get_errno()]
+def family(number, kind=socket.SOCK_STREAM):
+    try:
+        socket.socket(number, kind).close()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+";
+
+#[test]
+fn keys_and_calls_past_every_filter_are_refused() {
+    if !has_namespaces() {
+        return;
+    }
+    let script = "
+key = b'quiclab-test'
+print(call(248, b'user', key, b'secret', 6, -3), call(249, b'user', key, None, -3), call(250, 6, -4, b'user', key, 0))
+print(call(425, 1, bytes(120)), call(321, 0, bytes(8), 8), call(298, bytes(120), 0, -1, -1, 0))
+";
+    assert_eq!(said(&format!("{CALLS}{script}")), "EPERM EPERM EPERM\nEPERM EPERM EPERM\n");
+}
+
+#[test]
+fn sockets_are_of_families_that_belong_to_a_network_namespace() {
+    if !has_namespaces() {
+        return;
+    }
+    // 38 AF_ALG, 40 AF_VSOCK, 44 AF_XDP, 30 AF_TIPC.
+    let script = "
+print(*[family(number) for number in (38, 40, 44, 30)])
+print(family(1), family(2), family(10, socket.SOCK_DGRAM), family(16, socket.SOCK_RAW), family(17, socket.SOCK_RAW))
+packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+try:
+    packets.setsockopt(263, 20, 1)
+    print('could bypass the queue')
+except PermissionError:
+    print('refused')
+";
+    assert_eq!(
+        said(&format!("{CALLS}{script}")),
+        "EAFNOSUPPORT EAFNOSUPPORT EAFNOSUPPORT EAFNOSUPPORT\nNone None None None None\nrefused\n"
+    );
+}
+
+#[test]
+fn nothing_that_the_caller_has_open_is_inherited() {
+    if !has_namespaces() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // Not closed when a program is executed, as what a shell leaves open.
+    let open = std::fs::File::open(folder.path()).unwrap();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&open);
+    // SAFETY: plain system call on a descriptor that is ours.
+    assert_eq!(unsafe { libc::fcntl(number, libc::F_SETFD, 0) }, 0);
+    let script = "
+import os
+# The last one is that by which the folder is read.
+print(sorted(os.listdir('/proc/self/fd'), key=int))
+";
+    assert_eq!(said(script), "['0', '1', '2', '3']\n");
+}
+
+/// What both endpoints say that run `script`, the server first. The client fetches a file before.
+fn both_said(script: &str) -> [String; 2] {
+    let [server, client] = [format!("{script}\n{SERVER}"), format!("{CLIENT}\n{script}")];
+    let Answer { report, blobs } = perform(&orders(&server, &client));
+    let errors = ["server", "client"].map(|role| String::from_utf8_lossy(&blobs[&format!("{role}/stderr")]).into_owned());
+    assert_eq!(report.outcome, Outcome::Done, "{errors:?}");
+    ["server", "client"].map(|role| String::from_utf8(blobs[&format!("{role}/stdout")].clone()).unwrap())
+}
+
+#[test]
+fn endpoints_share_no_file_that_one_could_write_or_lock() {
+    if !has_namespaces() {
+        return;
+    }
+    let script = "
+import errno, fcntl, os, struct
+def tried(work):
+    try:
+        work()
+        return 'done'
+    except OSError as error:
+        return errno.errorcode[error.errno]
+for path in ['/etc/hosts', '/dev/null', '/usr/bin/env']:
+    file = os.open(path, os.O_RDONLY)
+    lock = struct.pack('hhqqi', fcntl.F_RDLCK, 0, 5, 1, 0)
+    print(path, tried(lambda: fcntl.fcntl(file, fcntl.F_SETLK, lock)), tried(lambda: fcntl.flock(file, fcntl.LOCK_SH)),
+          tried(lambda: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)))
+print(tried(lambda: os.open('/etc/hosts', os.O_WRONLY)), flush=True)
+";
+    let each = "ENOLCK ENOLCK ENOLCK";
+    let expected = format!("/etc/hosts {each}\n/dev/null {each}\n/usr/bin/env {each}\nEROFS\n");
+    let [server, client] = both_said(script);
+    assert_eq!(server, expected);
+    assert_eq!(client, format!("fetched\n{expected}"));
+}
+
+#[test]
+fn an_endpoint_that_leaves_its_process_group_is_ended_with_its_run() {
+    if !has_namespaces() {
+        return;
+    }
+    // A child becomes the leader of a group, and its parent joins that.
+    let script = "
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    time.sleep(1000)
+time.sleep(0.2)
+os.setpgid(0, child)
+print(os.getpgid(0) == child, flush=True)
+";
+    let Answer { report, blobs } = perform(&orders(&format!("{script}\n{SERVER}"), CLIENT));
+    assert_eq!(report.outcome, Outcome::Done);
+    assert_eq!(blobs["server/stdout"], b"True\n");
+    assert_eq!(report.server.unwrap().signal, Some(libc::SIGKILL));
+}

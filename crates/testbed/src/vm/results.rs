@@ -224,7 +224,7 @@ impl<S: Slot> Results<S> {
             let mut carried = Carried { any_port: server_can_move(run), ..Carried::default() };
             for_each_packet(&self.ring(&tap.name)?, tap, |packet| {
                 if packet.outgoing {
-                    carried.add(&packet.bytes);
+                    carried.add(&packet.bytes, packet.original_length as usize);
                 }
             })?;
             if let Some(failure) = carried.too_little(run, &tap.name) {

@@ -1,0 +1,14 @@
+//! What every sandbox of quiclab has in common, whoever builds the rest of it: the agent for endpoints, the testbed for programs without
+//! sockets and for endpoints over the loopback interface.
+//!
+//! - [`Filter`]: the system calls and socket families that are refused, one list for all.
+//! - [`inherit_nothing`]: no descriptor and no keyring of whoever started quiclab reaches a foreign program.
+//!
+//! Namespaces, mounts, users and limits differ between the sandboxes and are not here: `crates/agent/src/walls.rs`,
+//! `crates/testbed/src/wall.rs`. `docs/concepts/trust.md` has a table of what each sandbox has.
+
+mod calls;
+mod inherited;
+
+pub use calls::{Filter, Program, probe};
+pub use inherited::inherit_nothing;
