@@ -96,8 +96,8 @@ impl Endpoint {
         let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
         let start_folder = CString::new(program.folder.as_str())?;
         let entrance = walls.entrance();
-        let shares_files = root.shares_files();
-        let filter = Filter::of(quiclab_sandbox::Program::Endpoint { shares_files }).context("the filter of system calls")?;
+        let sandboxed = quiclab_sandbox::Program::Endpoint { shares_files: root.shares_files(), shares_network: false };
+        let filter = Filter::of(sandboxed).context("the filter of system calls")?;
         let cpus = cpu_set(cpus)?;
         let enter = move || {
             // SAFETY: plain system call.

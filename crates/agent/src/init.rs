@@ -27,6 +27,7 @@ use quiclab_orders::{
     places::{DOWNLOADS, WWW},
     results::ROLES,
 };
+use quiclab_sandbox::{mount_devices, mounts::mount_new};
 
 use self::{
     device::Device,
@@ -34,9 +35,8 @@ use self::{
     settings::WholeMachine,
 };
 use crate::{
-    devices::mount_devices,
     jail::Users,
-    root::{make_shared, mount_new},
+    root::make_shared,
     run,
     settling::Settling,
     topology::Topology,

@@ -14,7 +14,6 @@ pub mod clock;
 pub mod counters;
 pub mod cpu;
 pub mod cross_traffic;
-pub mod devices;
 pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;

@@ -11,16 +11,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use nix::{
-    errno::Errno,
-    mount::{MsFlags, mount},
-};
+use nix::mount::MsFlags;
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
     places::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
     report::MOST_STRAY_FILES,
     results::ROLES,
 };
+
+use quiclab_sandbox::mounts::{bind, make_read_only, mount_new};
 
 use crate::{log_names::escaped, walls::Walls};
 
@@ -31,9 +30,6 @@ pub(crate) const ROOTS: &str = "/roots";
 /// Folders below a root that an endpoint may write to.
 pub(crate) const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
-
-/// From linux/mount.h.
-pub(crate) const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 /// More changes of a root file system are not looked at.
 const MOST_CHANGES: usize = 100_000;
 
@@ -186,52 +182,4 @@ pub(crate) fn hosts_file() -> String {
         "127.0.0.1 localhost sim\n{SERVER_ADDRESS} server server4 server46\n{CLIENT_ADDRESS} client client4 client46\n\
          {SERVER_ADDRESS_V6} server6 server46\n{CLIENT_ADDRESS_V6} client6 client46\n"
     )
-}
-
-/// Mounts a new file system, at a folder that is made if it is not there.
-///
-/// # Errors
-/// Where it cannot be mounted.
-pub fn mount_new(kind: &str, source: &str, target: &Path, flags: MsFlags, options: &str) -> Result<()> {
-    fs::create_dir_all(target).with_context(|| target.display().to_string())?;
-    mount(Some(source), target, Some(kind), flags, Some(options))
-        .with_context(|| format!("mounting {source} at {}", target.display()))
-}
-
-/// Binds a folder and all that is mounted below it.
-pub(crate) fn bind(source: &Path, target: &Path) -> Result<()> {
-    fs::create_dir_all(target).with_context(|| target.display().to_string())?;
-    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
-        .with_context(|| format!("binding {} to {}", source.display(), target.display()))
-}
-
-/// Binds a file or a device to a new file.
-pub(crate) fn bind_file(source: &Path, target: &Path) -> Result<()> {
-    fs::File::create(target).with_context(|| target.display().to_string())?;
-    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .with_context(|| format!("binding {} to {}", source.display(), target.display()))
-}
-
-/// Makes a mount read-only, but not those below it.
-pub(crate) fn make_read_only(target: &Path) -> Result<()> {
-    set_attributes(target, 0, libc::MOUNT_ATTR_RDONLY)
-}
-
-/// Sets attributes of a mount, and of those below it where `flags` are `AT_RECURSIVE`.
-pub(crate) fn set_attributes(target: &Path, flags: libc::c_int, attributes: u64) -> Result<()> {
-    let path = std::ffi::CString::new(target.as_os_str().as_encoded_bytes())?;
-    let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
-    // SAFETY: the path and the attributes live as long as the call, and the size is that of the attributes.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            flags,
-            &raw const attributes,
-            size_of_val(&attributes),
-        )
-    };
-    Errno::result(result).with_context(|| format!("{}: limiting what can be done there", target.display()))?;
-    Ok(())
 }

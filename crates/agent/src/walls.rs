@@ -23,13 +23,13 @@ use nix::{
     mount::MsFlags,
     sched::{CloneFlags, setns},
 };
-use quiclab_sandbox::Filter;
+use quiclab_sandbox::{Filter, mounts::mount_new};
 
 use crate::{
     capabilities::Capabilities,
     jail::{Jail, Users},
     namespace::Namespace,
-    root::{ROOTS, mount_new},
+    root::ROOTS,
 };
 
 /// Where the table of processes of an endpoint's PID namespace is mounted, below the folder of its role.

@@ -6,7 +6,7 @@ pub mod files;
 pub mod implementations;
 mod import;
 mod list;
-mod regular;
+pub mod regular;
 pub mod said;
 mod trial;
 

@@ -18,15 +18,20 @@ pub enum Program {
     /// It speaks the protocol of sans-IO stacks: no sockets, no processes of its own, no other processes.
     WithoutSockets,
     /// It is an endpoint of a network. `shares_files`: another endpoint has some of the same files. Neither can write them, but the locks of
-    /// a file, its leases, and who opens it are the same for both, and would carry data past the network.
+    /// a file, its leases, and who opens it are the same for both, and would carry data past the network. `shares_network`: the sockets of
+    /// this machine's own programs that have names without a path are within reach, so there is no `AF_UNIX` but for pairs.
     Endpoint {
         /// True where any file is the same for two endpoints, also a device.
         shares_files: bool,
+        /// True where its network is that of this machine.
+        shares_network: bool,
     },
 }
 
 /// Socket families of endpoints. Of others some are not part of a network namespace, such as `AF_VSOCK`, or are known for their faults.
 const FAMILIES: [c_int; 5] = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET];
+/// Those of an endpoint on this machine's own network.
+const OF_MACHINES: &[c_int] = &[AF_INET, AF_INET6, AF_NETLINK];
 
 /// Commands of `fcntl` by which a file tells others something.
 const SIGNALLING: [c_int; 9] = [
@@ -176,12 +181,12 @@ impl Filter {
                 // `clone3` has its flags in memory, where a filter cannot look: as on a kernel that lacks it, libraries use the older one.
                 filters.push(filter(calls([&SYS_clone3]), ENOSYS)?);
             }
-            Program::Endpoint { shares_files } => {
+            Program::Endpoint { shares_files, shares_network } => {
                 for call in both(SYS_setsockopt) {
                     let bypass = [(1, SeccompCmpOp::Eq, SOL_PACKET as u64), (2, SeccompCmpOp::Eq, QDISC_BYPASS)];
                     refused.insert(call, vec![rule(&bypass)?]);
                 }
-                filters.push(other_families()?);
+                filters.push(other_families(if shares_network { OF_MACHINES } else { &FAMILIES })?);
                 if shares_files {
                     filters.push(locks()?);
                     refused.extend(calls([SYS_inotify_init1].iter().chain(of_x86::WATCHING)));
@@ -204,11 +209,15 @@ impl Filter {
     }
 }
 
-/// Other families than those of [`FAMILIES`] are as on a kernel that lacks them.
-fn other_families() -> io::Result<BpfProgram> {
-    let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
-    let calls = [SYS_socket, SYS_socketpair].into_iter().flat_map(both);
-    let rules = calls.map(|call| Ok((call, vec![rule(&others)?]))).collect::<io::Result<_>>()?;
+/// Other families than these are as on a kernel that lacks them; pairs of sockets can be of all of [`FAMILIES`].
+fn other_families(families: &[c_int]) -> io::Result<BpfProgram> {
+    let mut rules = Rules::new();
+    for (call, families) in [(SYS_socket, families), (SYS_socketpair, &FAMILIES)] {
+        let others: Vec<_> = families.iter().map(|family| (0, SeccompCmpOp::Ne, *family as u64)).collect();
+        for call in both(call) {
+            rules.insert(call, vec![rule(&others)?]);
+        }
+    }
     filter(rules, EAFNOSUPPORT)
 }
 

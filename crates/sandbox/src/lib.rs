@@ -2,13 +2,17 @@
 //! sockets and for endpoints over the loopback interface.
 //!
 //! - [`Filter`]: the system calls and socket families that are refused, one list for all.
+//! - [`mount_devices`]: the devices that a foreign program sees, and [`mounts`], what it takes to show it files.
 //! - [`inherit_nothing`]: no descriptor and no keyring of whoever started quiclab reaches a foreign program.
 //!
 //! Namespaces, mounts, users and limits differ between the sandboxes and are not here: `crates/agent/src/walls.rs`,
 //! `crates/testbed/src/wall.rs`. `docs/concepts/trust.md` has a table of what each sandbox has.
 
 mod calls;
+mod devices;
 mod inherited;
+pub mod mounts;
 
 pub use calls::{Filter, Program, probe};
+pub use devices::mount_devices;
 pub use inherited::inherit_nothing;

@@ -1,14 +1,14 @@
 //! Endpoints on this machine, over the loopback of a network namespace of their own: in real time, and nothing is measured.
 //!
 //! Call order: [`enter`] once, before there is a second thread; then a [`Root`] for each stack, then [`Endpoint::start`],
-//! or [`start_server`] for a server alone. What an
-//! endpoint can reach is this machine's files, so it is no sandbox; it has no network, and what it starts
-//! is in a PID namespace with it and ends with it.
+//! or [`start_server`] for a server alone. An endpoint is in a [`sandbox`]: it sees programs and libraries of this machine, or the files of a
+//! guest, and its own folders; what it starts is in a PID namespace with it and ends with it.
 
 mod endpoint;
 mod keeper;
 mod namespace;
 mod root;
+mod sandbox;
 mod server;
 
 pub use endpoint::{Endpoint, Exit, NotStarted, Start};

@@ -8,11 +8,12 @@ use std::{
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
 use quiclab_orders::places::STACK;
+use quiclab_sandbox::mounts::mount_new;
 
 use super::mounting::mount_image;
 use crate::{
     namespace::Namespace,
-    root::{ROOTS, Root, hosts_file, mount_new},
+    root::{ROOTS, Root, hosts_file},
     walls::Walls,
 };
 

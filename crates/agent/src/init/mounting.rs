@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 
-use crate::root::MOVE_MOUNT_F_EMPTY_PATH;
+use quiclab_sandbox::mounts::MOVE_MOUNT_F_EMPTY_PATH;
 
 /// From linux/mount.h.
 const FSCONFIG_SET_FLAG: libc::c_uint = 0;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use nix::mount::MsFlags;
 use quiclab_orders::addresses::HOST_INTERFACE;
 
-use crate::root::mount_new;
+use quiclab_sandbox::mounts::mount_new;
 
 const TRACING: &str = "/sys/kernel/tracing";
 const EVENT: &str = "/sys/kernel/tracing/events/net/net_dev_queue";

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 
-use crate::root::MOVE_MOUNT_F_EMPTY_PATH;
+use quiclab_sandbox::mounts::MOVE_MOUNT_F_EMPTY_PATH;
 
 /// What nobody can do there. Writing to a device does not change the file system it is on, so read-only is not enough.
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV;

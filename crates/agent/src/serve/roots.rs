@@ -19,13 +19,16 @@ use quiclab_orders::{
     orders::{HostFiles, Orders},
     places::{DOWNLOADS, STACK, WWW},
 };
+use quiclab_sandbox::{
+    mount_devices,
+    mounts::{make_read_only, mount_new},
+};
 
 use super::owned::bind_read_only;
 use crate::{
-    devices::mount_devices,
     jail::Users,
     namespace::Namespace,
-    root::{ITS_OWN, ROOTS, Root, hosts_file, make_read_only, make_shared, mount_new, shared},
+    root::{ITS_OWN, ROOTS, Root, hosts_file, make_shared, shared},
     settling::Settling,
     topology::Topology,
     walls::Walls,

@@ -23,7 +23,7 @@ use super::{
     Place, Stack,
     usage::{self, Usage},
 };
-use crate::cli::PerfArguments;
+use crate::{cli::PerfArguments, stacks::regular};
 
 /// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
 const PROGRESS_MS: u64 = 20;
@@ -99,6 +99,7 @@ impl End {
             environment,
             folder: own_folder.as_deref().unwrap_or(&logs),
             logs: &logs,
+            writable: &[&place.shared.join("downloads"), &place.shared.join("home")],
             most_file_bytes: MOST_FILE_BYTES,
         };
         let cpu = arguments.cpus.map(|cpus| if role == Role::Server { cpus.server } else { cpus.clients });
@@ -112,7 +113,8 @@ impl End {
     /// Where that is no progress.
     pub fn read(&mut self) -> Result<()> {
         if self.file.is_none() {
-            self.file = File::options().read(true).write(true).open(&self.path).ok();
+            // The endpoint can have put anything there, such as a link to a file that is not to be cut.
+            self.file = regular::open_to_change(&self.path).ok();
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut bytes = Vec::new();

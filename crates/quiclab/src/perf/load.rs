@@ -1,9 +1,7 @@
 //! What a test reports under its load: rows while it runs, and its results.
 
 use std::{
-    fs::OpenOptions,
     io::Read,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +15,7 @@ use super::{
     Place,
     test::{Failure, client_name},
 };
+use crate::stacks::regular;
 
 /// Most bytes that are read of a file of latencies: more than it may have.
 const MOST_BYTES: u64 = (1 << 20) + 1;
@@ -119,8 +118,7 @@ pub fn latencies(place: &Place, after: &Reading, load: Load) -> Result<Latencies
 /// A file of a program that can be anything.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = regular::open(path);
     file.and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).with_context(|| path.display().to_string())?;
     Ok(bytes)
 }

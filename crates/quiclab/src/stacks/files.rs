@@ -50,7 +50,7 @@ impl Files {
     /// Outside of [`enter`](quiclab_testbed::loopback::enter), or where erofs-utils are missing.
     pub fn root(&self, folder: &Path, shared: &Path) -> Result<Root> {
         match &self.image {
-            None => Root::of_this_machine(folder, &self.stack),
+            None => Root::of_this_machine(folder, &self.stack, shared),
             Some(image) => Root::of_guest(folder, &self.stack, image, shared),
         }
     }

@@ -29,6 +29,29 @@ if ($manner eq 'forks-without-end' && !fork) {
     $0 = 'forks-without-end-98766';
     while (1) { my $child = fork; exit if $child; }
 }
+if ($manner eq 'attacks') {
+    my @can;
+    my $try = sub { my ($what, $worked) = @_; push @can, $what if $worked };
+    for my $path ('SECRET', '/etc/shadow', '/proc/1/environ', '/dev/mem', '/dev/vda', '/dev/sda') {
+        $try->("read $path", open my $file, '<', $path);
+    }
+    for my $path ('SECRET', '/usr/bin/quiclab-forged', '/etc/hosts', '/proc/sys/kernel/core_pattern', "$ENV{WWW}/file1k", "$ENV{CERTS}/ca.pem") {
+        $try->("write $path", open my $file, '>>', $path);
+    }
+    for my $folder ('/home', '/root', '/var/lib', '/srv', '/mnt', '/boot') {
+        $try->("list $folder", scalar grep { !m{/(\.|\.\.)$} } glob("$folder/* $folder/.*"));
+    }
+    # mount, unshare, chroot, keyctl, io_uring_setup, bpf; a socket of AF_VSOCK, and one for raw packets.
+    $try->("call $_->[0]", syscall($_->[0], @{$_}[1 .. $#$_]) != -1)
+        for [165, 'none', '/tmp', 'tmpfs', 0, 0], [272, 0x10000000], [161, '/tmp'], [250, 0, -3, 1], [425, 1, "\0" x 120], [321, 0, "\0" x 8, 8];
+    $try->("socket $_->[0]", socket(my $socket, $_->[0], $_->[1], 0)) for [40, 1], [17, 3];
+    my $uids = do { open my $file, '<', '/proc/self/status'; join ' ', map { /^CapEff:\s*(\S+)/ ? $1 : () } <$file> };
+    $try->("have capabilities $uids", $uids !~ /^0+$/);
+    $try->("see descriptor $_", 1) for grep { /(\d+)$/ && $1 > 2 && readlink($_) } glob('/proc/self/fd/*');
+    symlink 'SECRET', "$ENV{LOGS}/stdout-of-the-next";
+    local $| = 1;
+    print "tried everything\n", map { "could $_\n" } @can;
+}
 if ($ENV{ROLE} eq 'server') {
     if ($manner eq 'crashes') {
         print STDERR "line $_\n" for 1 .. 30;
@@ -101,7 +124,8 @@ fn trial(folder: &Path, manner: &str, more: &[&str]) -> Command {
     let stack = folder.join("plain");
     fs::create_dir_all(&stack).unwrap();
     fs::write(stack.join("stack.toml"), MANIFEST).unwrap();
-    fs::write(stack.join("endpoint.pl"), ENDPOINT.replace("MANNER", manner)).unwrap();
+    let secret = folder.join("secret").display().to_string();
+    fs::write(stack.join("endpoint.pl"), ENDPOINT.replace("MANNER", manner).replace("SECRET", &secret)).unwrap();
     let mut command = Command::new("timeout");
     command.args(["120", env!("CARGO_BIN_EXE_quiclab"), "stacks", "try"]).arg(&stack);
     command.arg("--out").arg(folder.join("out")).args(more);
@@ -175,6 +199,25 @@ fn an_endpoint_that_cannot_be_started_is_a_failure_and_not_the_end() {
         said(command.arg("--out").arg(folder.path().join("out")).env("QUICLAB_CACHE", folder.path().join("cache")));
     assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
     assert!(result.output.contains("could not be started") && result.output.contains("after #!"), "{}", result.output);
+}
+
+#[test]
+fn an_endpoint_reaches_nothing_of_this_machine_but_its_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("secret"), "secret").unwrap();
+    // A shell that leaves a file open.
+    let script = format!("exec 7< {}; exec \"$@\"", folder.path().join("secret").display());
+    let inner = trial(folder.path(), "attacks", &["--case", "transfer"]);
+    let mut outer = Command::new("bash");
+    outer.args(["-c", &script, "bash"]).arg(inner.get_program()).args(inner.get_args());
+    outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let result = said(&mut outer);
+    assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
+    for role in ["server", "client"] {
+        let printed = fs::read_to_string(folder.path().join("out/plain/transfer").join(role).join("stdout")).unwrap();
+        assert_eq!(printed, "tried everything\n", "{role}");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("secret")).unwrap(), "secret");
 }
 
 #[test]

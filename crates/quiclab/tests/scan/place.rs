@@ -70,7 +70,7 @@ impl Place {
         let (folder, shared) = (self.scratch.path().join(name), self.scratch.path().join("shared"));
         let root = match Image::find(&cache, &packages(&source)) {
             Some(image) if !packages(&source).is_empty() => Root::of_guest(&folder, &files, &image.file(), &shared),
-            _ => Root::of_this_machine(&folder, &files),
+            _ => Root::of_this_machine(&folder, &files, &shared),
         };
         let server = start_server(&root.unwrap(), &source.manifest, &shared, name, settings).unwrap();
         self.servers.push(server);

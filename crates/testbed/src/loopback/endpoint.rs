@@ -2,12 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::CString,
-    fs::File,
-    os::unix::{
-        ffi::OsStrExt,
-        process::{CommandExt, ExitStatusExt},
-    },
+    fs::{self, File},
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -17,7 +13,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::{
-    errno::Errno,
     sys::{
         resource::{Resource, getrlimit, setrlimit},
         signal::{Signal, kill},
@@ -25,7 +20,10 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{Root, keeper};
+use super::{
+    Root, keeper,
+    sandbox::{Sandbox, give},
+};
 use crate::perform::Interrupted;
 
 /// An endpoint's command could not be started.
@@ -57,10 +55,22 @@ pub struct Start<'a> {
     pub environment: BTreeMap<String, String>,
     /// The folder that it is started in, by its name inside.
     pub folder: &'a Path,
-    /// The folder for its `stdout` and `stderr`.
+    /// The folder for its `stdout` and `stderr`, which it may write to.
     pub logs: &'a Path,
+    /// Other folders that it may write to, besides those of its root. These and `logs` have the same names outside and inside.
+    pub writable: &'a [&'a Path],
     /// Bytes that each file that it writes may have; one more ends it by SIGXFSZ.
     pub most_file_bytes: u64,
+}
+
+/// A new file, also where an earlier endpoint has left something else under that name, such as a link.
+fn create(path: &Path) -> std::io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = File::options().write(true).create_new(true).open(path)?;
+    Ok(file)
 }
 
 /// A running endpoint. Dropping it ends it, and every process that it has started.
@@ -96,15 +106,17 @@ impl std::fmt::Display for Exit {
 }
 
 impl Endpoint {
-    /// Starts an endpoint, in a PID namespace of its own.
+    /// Starts an endpoint, in a PID namespace and a sandbox of its own.
     ///
     /// # Errors
     /// Where its program cannot be started.
     pub fn start(start: Start) -> Result<Self> {
         let [program, arguments @ ..] = start.command else { anyhow::bail!("guest.command: found no word") };
-        let log = |name: &str| File::create(start.logs.join(name)).with_context(|| start.logs.display().to_string());
-        let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).context("a path with a zero byte");
-        let (root, folder) = (path(start.root.folder())?, path(start.folder)?);
+        let log = |name: &str| create(&start.logs.join(name)).with_context(|| start.logs.display().to_string());
+        for folder in start.writable.iter().chain([&start.logs]) {
+            give(folder, false)?;
+        }
+        let sandbox = Sandbox::new(start.root, start.folder, start.writable.iter().copied().chain([start.logs]))?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -122,9 +134,7 @@ impl Endpoint {
                 setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
                 setrlimit(Resource::RLIMIT_FSIZE, most_file_bytes, most_file_bytes)?;
                 setrlimit(Resource::RLIMIT_NPROC, most_processes, most_processes)?;
-                Errno::result(libc::chroot(root.as_ptr()))?;
-                Errno::result(libc::chdir(folder.as_ptr()))?;
-                keeper::enter(parent)
+                keeper::enter(parent, &sandbox)
             });
         }
         let child = command.spawn().map_err(|source| NotStarted { program: program.to_string(), source })?;

@@ -13,6 +13,8 @@ use nix::{errno::Errno, sys::signal::Signal};
 
 use quiclab_supplies::process::end_with_parent;
 
+use super::sandbox::Sandbox;
+
 /// Asks the keeper to kill the endpoint and everything that it has started. SIGTERM is passed on to the endpoint's process group, and
 /// other signals are ignored.
 pub(super) const KILL_ALL: i32 = libc::SIGUSR1;
@@ -20,37 +22,52 @@ pub(super) const KILL_ALL: i32 = libc::SIGUSR1;
 const CANNOT_KEEP: i32 = 126;
 
 /// To be called between fork and exec, in the child of `parent`: makes this process the keeper, and returns in the endpoint, which is
-/// a process group of its own. The keeper ends as the endpoint does, with the same status or by the same signal, once everything else
+/// in `sandbox` and a process group of its own. The keeper ends as the endpoint does, with the same status or by the same signal, once everything else
 /// in the namespace has ended.
 ///
 /// # Errors
 /// What the kernel answers.
-pub(super) fn enter(parent: u32) -> io::Result<()> {
+pub(super) fn enter(parent: u32, sandbox: &Sandbox) -> io::Result<()> {
     end_with_parent(parent, Signal::SIGKILL)?;
     let all = all_signals();
     // SAFETY: plain system calls with pointers to live values; this process has one thread.
     unsafe {
         Errno::result(libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut()))?;
         Errno::result(libc::unshare(libc::CLONE_NEWPID))?;
-        let mut pipe: [RawFd; 2] = [-1; 2];
-        Errno::result(libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC))?;
-        let [lives, held] = pipe;
+        let [lives, held] = new_pipe()?;
         let init = Errno::result(libc::fork())?;
         if init == 0 {
             be_init(lives);
         }
+        let [asked, asks] = new_pipe()?;
+        let [answered, answers] = new_pipe()?;
         let endpoint = Errno::result(libc::fork())?;
         if endpoint == 0 {
-            return be_endpoint();
+            // Their other ends are the keeper's alone, so that each sees the end of the other.
+            libc::close(asked);
+            libc::close(answers);
+            return be_endpoint(sandbox, asks, answered);
         }
+        libc::close(asks);
+        libc::close(answered);
+        sandbox.map_users(endpoint, asked, answers);
         keep(init, endpoint, held)
     }
+}
+
+fn new_pipe() -> io::Result<[RawFd; 2]> {
+    let mut pipe: [RawFd; 2] = [-1; 2];
+    // SAFETY: plain system call with a pointer to a live value.
+    Errno::result(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    Ok(pipe)
 }
 
 /// Waits until the keeper ends, which closes the other end of the pipe `lives`.
 fn be_init(lives: RawFd) -> ! {
     // SAFETY: plain system calls; the buffer lives as long as the call. Children of an init that ignores SIGCHLD leave no zombies.
     unsafe {
+        // An endpoint of the same user could trace it, and has fewer rights.
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         close_all_but(lives);
         let mut byte = 0_u8;
@@ -59,15 +76,12 @@ fn be_init(lives: RawFd) -> ! {
     }
 }
 
-fn be_endpoint() -> io::Result<()> {
-    // SAFETY: plain system calls with pointers to live values and to strings that end with a zero.
+fn be_endpoint(sandbox: &Sandbox, asks: RawFd, answered: RawFd) -> io::Result<()> {
+    // SAFETY: plain system call.
+    Errno::result(unsafe { libc::setpgid(0, 0) })?;
+    sandbox.enter(asks, answered)?;
+    // SAFETY: plain system calls with pointers to live values.
     unsafe {
-        Errno::result(libc::setpgid(0, 0))?;
-        Errno::result(libc::unshare(libc::CLONE_NEWNS))?;
-        // Its own processes. Some containers do not allow it; then it sees the processes outside, which it cannot signal either.
-        let proc = c"proc".as_ptr();
-        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        libc::mount(proc, c"/proc".as_ptr(), proc, flags, ptr::null());
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         Errno::result(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()))?;

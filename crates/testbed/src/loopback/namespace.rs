@@ -4,6 +4,7 @@ use std::{
     fs, io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -45,6 +46,10 @@ impl Drop for Scratch {
     }
 }
 
+static ENTERED: OnceLock<Network> = OnceLock::new();
+/// The first port that needs no capability.
+const FIRST_FREE_PORT: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+
 /// What endpoints can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
@@ -77,8 +82,16 @@ pub fn enter(network: Network) -> Result<Scratch> {
         .context("making mounts private")?;
     if network == Network::Own {
         raise_loopback().context("the loopback interface")?;
+        // Endpoints have no capabilities, and low ports are theirs in the contract.
+        fs::write(FIRST_FREE_PORT, "0").context(FIRST_FREE_PORT)?;
     }
+    let _ = ENTERED.set(network);
     Scratch::new()
+}
+
+/// The network that [`enter`] has given this process; `None` before.
+pub(super) fn entered() -> Option<Network> {
+    ENTERED.get().copied()
 }
 
 fn as_root_of_a_user_namespace(own: CloneFlags) -> Result<()> {

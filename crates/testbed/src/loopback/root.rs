@@ -1,4 +1,4 @@
-//! What an endpoint sees of the file system: this machine's, or that of the guest, with the stack's files at `/stack`.
+//! What an endpoint sees of the file system: programs of this machine, or the files of the guest, with the stack's files at `/stack`.
 
 use std::{
     fs,
@@ -8,15 +8,23 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
+use quiclab_sandbox::{
+    mount_devices,
+    mounts::{bind, make_read_only, set_attributes},
+};
 
+use super::sandbox::give;
 use crate::command;
 
 /// Where the stack's files are, inside.
 const STACK: &str = "stack";
 /// Folders that a guest's root file system has empty, or lacks.
 const EMPTY: &[&str] = &["dev", "proc", "sys", "tmp", "run", "root", "var/tmp", "etc", STACK];
-/// Those that are this machine's also in a guest's root.
-const SHARED: &[&str] = &["dev", "proc", "sys"];
+/// Folders for what an endpoint wants to write.
+const ITS_OWN: &[&str] = &["tmp", "run", "root", "var/tmp", "dev/shm"];
+/// Folders of this machine with programs, libraries and their settings. Those of users and services are not among them.
+const PROGRAMS: &[&str] =
+    &["bin", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr"];
 /// Names and where they lead. A resolver that asks a service would not see them.
 const FILES: &[(&str, &str)] = &[
     ("hosts", "127.0.0.1 server server4 server46 localhost\n::1 server6 server46 localhost\n"),
@@ -30,47 +38,38 @@ pub struct Root {
 }
 
 impl Root {
-    /// This machine's files. `folder` is empty and outlives what runs in it, as those of the other constructor; `stack` is the
-    /// file system of [`prepare_files`](crate::stack::prepare_files).
+    /// Programs and libraries of this machine, for reading. `folder` is empty and outlives what runs in it, as those of the other constructor;
+    /// `stack` is the file system of [`prepare_files`](crate::stack::prepare_files), and `shared` a folder of this machine that is there
+    /// under the same name.
     ///
     /// # Errors
     /// Outside of [`enter`](super::enter), or where erofs-utils are missing.
-    pub fn of_this_machine(folder: &Path, stack: &Path) -> Result<Self> {
+    pub fn of_this_machine(folder: &Path, stack: &Path, shared: &Path) -> Result<Self> {
         let root = Self::new(folder)?;
         mount(Some("tmpfs"), &root.folder, Some("tmpfs"), MsFlags::empty(), Some("mode=755"))
             .with_context(|| root.folder.display().to_string())?;
-        for entry in fs::read_dir("/").context("/")? {
-            let entry = entry?;
-            let (from, to) = (entry.path(), root.folder.join(entry.file_name()));
-            let kind = entry.file_type()?;
-            if kind.is_symlink() {
+        for name in PROGRAMS {
+            let (from, to) = (Path::new("/").join(name), root.folder.join(name));
+            let Ok(facts) = from.symlink_metadata() else { continue };
+            if facts.is_symlink() {
                 symlink(fs::read_link(&from)?, to)?;
-            } else if kind.is_dir() && entry.file_name() != STACK {
-                fs::create_dir(&to)?;
+            } else if facts.is_dir() {
                 bind(&from, &to)?;
+                set_attributes(&to, libc::AT_RECURSIVE, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)?;
             }
         }
-        root.furnish(folder, stack, false)
+        root.furnish(folder, stack, shared, false)
     }
 
-    /// The files of a guest's root file system, `image`, as they are in the virtual machine, and `shared`, a folder of this
-    /// machine that is there under the same name.
+    /// The files of a guest's root file system, `image`, as they are in the virtual machine; otherwise as [`Root::of_this_machine`].
     ///
     /// # Errors
     /// As [`Root::of_this_machine`].
     pub fn of_guest(folder: &Path, stack: &Path, image: &Path, shared: &Path) -> Result<Self> {
         let root = Self::new(folder)?;
         extract(image, &root.folder)?;
-        for name in EMPTY {
-            fs::create_dir_all(root.folder.join(name)).with_context(|| (*name).to_owned())?;
-        }
-        for name in SHARED {
-            bind(&Path::new("/").join(name), &root.folder.join(name))?;
-        }
-        let inside = root.folder.join(shared.strip_prefix("/").unwrap_or(shared));
-        fs::create_dir_all(&inside).with_context(|| inside.display().to_string())?;
-        bind(shared, &inside)?;
-        root.furnish(folder, stack, true)
+        give(&root.folder, true)?;
+        root.furnish(folder, stack, shared, true)
     }
 
     /// Its folder, seen from outside.
@@ -93,12 +92,29 @@ impl Root {
         Ok(Self { folder: root })
     }
 
-    fn furnish(self, folder: &Path, stack: &Path, is_guest: bool) -> Result<Self> {
+    fn furnish(self, folder: &Path, stack: &Path, shared: &Path, is_guest: bool) -> Result<Self> {
+        for name in EMPTY {
+            fs::create_dir_all(self.folder.join(name)).with_context(|| (*name).to_owned())?;
+        }
+        let system = self.folder.join("sys");
+        bind(Path::new("/sys"), &system)?;
+        set_attributes(&system, libc::AT_RECURSIVE, libc::MOUNT_ATTR_RDONLY)?;
+        mount_devices(Path::new("/dev"), &self.folder.join("dev"))?;
+        mount(Some("tmpfs"), &self.folder.join("dev/shm"), Some("tmpfs"), MsFlags::MS_NODEV, Some("mode=1777"))
+            .context("/dev/shm")?;
+        for name in ITS_OWN {
+            give(&self.folder.join(name), false)?;
+        }
+        // After /tmp, in which it can be.
+        let inside = self.folder.join(shared.strip_prefix("/").unwrap_or(shared));
+        bind(shared, &inside)?;
+        set_attributes(&inside, libc::AT_RECURSIVE, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)?;
         let files = folder.join(STACK);
         extract(stack, &files)?;
+        give(&files, true)?;
         let inside = self.folder.join(STACK);
-        fs::create_dir_all(&inside).with_context(|| inside.display().to_string())?;
         bind(&files, &inside)?;
+        make_read_only(&inside)?;
         for (name, text) in FILES {
             let (own, inside) = (folder.join(name), self.folder.join("etc").join(name));
             fs::write(&own, text).with_context(|| own.display().to_string())?;
@@ -107,7 +123,7 @@ impl Root {
                 fs::write(&inside, "").with_context(|| inside.display().to_string())?;
             }
             if inside.exists() {
-                bind(&own, &inside)?;
+                bind_over(&own, &inside)?;
             }
         }
         Ok(self)
@@ -119,13 +135,14 @@ impl Root {
 /// # Errors
 /// Outside of [`enter`](super::enter).
 pub fn share(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
     bind(from, to)
 }
 
-fn bind(from: &Path, to: &Path) -> Result<()> {
-    mount(Some(from), to, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
-        .with_context(|| format!("mounting {} at {}", from.display(), to.display()))
+/// Lays a file over another one, for reading.
+fn bind_over(from: &Path, to: &Path) -> Result<()> {
+    mount(Some(from), to, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .with_context(|| format!("mounting {} at {}", from.display(), to.display()))?;
+    make_read_only(to)
 }
 
 fn extract(image: &Path, to: &Path) -> Result<()> {

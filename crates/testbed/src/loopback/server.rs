@@ -138,6 +138,7 @@ pub fn start_server(
         environment,
         folder: own_folder.as_deref().unwrap_or(&logs),
         logs: &logs,
+        writable: &[&home, &downloads],
         most_file_bytes: MOST_FILE_BYTES,
     })?;
     wait_until_bound(&mut endpoint, stack, settings.port, &logs)?;

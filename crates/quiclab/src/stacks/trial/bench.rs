@@ -445,7 +445,8 @@ impl<'a> Bench<'a> {
             command: &stack.manifest.guest.command,
             environment,
             folder: own_folder.as_deref().unwrap_or(&inside),
-            logs: &logs,
+            logs: &inside,
+            writable: &[&self.scratch.join("downloads"), &self.scratch.join("home")],
             most_file_bytes,
         })
     }

@@ -12,7 +12,7 @@ use nix::{
     sys::stat::{Mode, SFlag, mknod},
 };
 
-use crate::root::{bind_file, make_read_only, mount_new};
+use crate::mounts::{bind_file, make_read_only, mount_new};
 
 /// Devices that are taken from the machine, where it has them.
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
