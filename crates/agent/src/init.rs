@@ -34,14 +34,7 @@ use self::{
     images::{DEVICES, RoleDevices},
     settings::WholeMachine,
 };
-use crate::{
-    jail::Users,
-    root::make_shared,
-    run,
-    settling::Settling,
-    topology::Topology,
-    walls::Walls,
-};
+use crate::{jail::Users, root::make_shared, run, settling::Settling, topology::Topology, walls::Walls};
 
 /// The NVDIMMs, in the order in which the testbed plugs them in.
 struct Devices {

@@ -305,7 +305,8 @@ pub(crate) fn stop_all(taps: &mut [Tap]) -> Result<Vec<TapReport>> {
 pub(crate) fn lay_out_files(orders: &Orders) -> Result<()> {
     for file in &orders.files {
         let name = file.path.strip_prefix(CERTIFICATES).and_then(|path| path.strip_prefix('/'));
-        let name = name.with_context(|| format!("orders: found the file {:?}, expected one in {CERTIFICATES}", file.path))?;
+        let name =
+            name.with_context(|| format!("orders: found the file {:?}, expected one in {CERTIFICATES}", file.path))?;
         for role in ROLES {
             let path = certificates(role).join(name);
             fs::write(&path, &file.text).with_context(|| path.display().to_string())?;

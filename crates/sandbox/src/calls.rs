@@ -34,17 +34,8 @@ const FAMILIES: [c_int; 5] = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET]
 const OF_MACHINES: &[c_int] = &[AF_INET, AF_INET6, AF_NETLINK];
 
 /// Commands of `fcntl` by which a file tells others something.
-const SIGNALLING: [c_int; 9] = [
-    F_GETLK,
-    F_SETLK,
-    F_SETLKW,
-    F_OFD_GETLK,
-    F_OFD_SETLK,
-    F_OFD_SETLKW,
-    F_SETLEASE,
-    F_GETLEASE,
-    F_NOTIFY,
-];
+const SIGNALLING: [c_int; 9] =
+    [F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_GETLEASE, F_NOTIFY];
 /// `PACKET_QDISC_BYPASS` of linux/if_packet.h: such packets leave past the queue at which the sender's tap is.
 const QDISC_BYPASS: u64 = 20;
 

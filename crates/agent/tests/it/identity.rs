@@ -15,6 +15,7 @@ const CRATES: &[&str] = &[
     "crates/offload",
     "crates/orders",
     "crates/path",
+    "crates/sandbox",
     "crates/units",
     "crates/wire",
 ];

@@ -23,8 +23,7 @@ const EMPTY: &[&str] = &["dev", "proc", "sys", "tmp", "run", "root", "var/tmp", 
 /// Folders for what an endpoint wants to write.
 const ITS_OWN: &[&str] = &["tmp", "run", "root", "var/tmp", "dev/shm"];
 /// Folders of this machine with programs, libraries and their settings. Those of users and services are not among them.
-const PROGRAMS: &[&str] =
-    &["bin", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr"];
+const PROGRAMS: &[&str] = &["bin", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr"];
 /// Names and where they lead. A resolver that asks a service would not see them.
 const FILES: &[(&str, &str)] = &[
     ("hosts", "127.0.0.1 server server4 server46 localhost\n::1 server6 server46 localhost\n"),

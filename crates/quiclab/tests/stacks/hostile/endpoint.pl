@@ -21,7 +21,24 @@ sub write_to {
     close $file;
 }
 
+local $| = 1;
+if ($manner eq 'honest') {
+    # What of its files the other endpoint has too can be told from these numbers.
+    for my $path (glob('/certs/* /dev/* /stack/* /etc/hosts /usr/bin/perl /lib /etc /')) {
+        my ($device, $inode) = stat $path;
+        print "file $device:$inode $path\n" if -e $path && $path !~ m{/dev/(fd|std)};
+    }
+}
 if ($ENV{ROLE} eq 'server') {
+    if ($manner eq 'server-leaves-its-group') {
+        # A child becomes the leader of a group, and its parent joins that.
+        $SIG{TERM} = 'IGNORE';
+        pipe my $ready, my $is_ready or die $!;
+        my $child = fork // die $!;
+        if (!$child) { setpgrp(0, 0); syswrite $is_ready, 'x'; sleep 1000; exit }
+        sysread $ready, my $byte, 1;
+        setpgrp(0, $child) or die "joining the group: $!";
+    }
     break_out('/downloads') if $manner eq 'server-breaks-out';
     if ($manner eq 'server-fills-everything') {
         for my $folder ('/tmp', '/run', '/dev/shm', '/var/tmp', $logs) {
@@ -41,7 +58,7 @@ if ($ENV{ROLE} eq 'server') {
     if ($manner eq 'server-hides-packets') {
         # Past the queueing discipline, and with it past the tap at this interface.
         socket(my $raw, 17, SOCK_RAW, unpack('S', pack 'n', 0x0800)) or die $!;
-        setsockopt($raw, 263, 20, pack 'l', 1) or die $!;
+        setsockopt($raw, 263, 20, pack 'l', 1) or die "bypassing the queue: $!";
         open my $card, '<', '/sys/class/net/eth0/ifindex' or die $!;
         my $address = pack 'S n l S C C a8', 17, 0x0800, scalar <$card>, 0, 0, 6, "\2" x 6;
         my $datagram = pack 'n n n n a100', 443, 50_000, 108, 0, 'hidden';

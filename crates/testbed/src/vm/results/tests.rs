@@ -161,7 +161,8 @@ fn failure(sender: &[usize], behind: &[usize]) -> Option<RunFailure> {
 
 /// A block of a ring with a datagram of the server for each payload.
 fn ring_of_server(payloads: &[usize]) -> Vec<u8> {
-    let mut block = ring(&vec![(1, 42, 42); payloads.len()]);
+    let packets: Vec<_> = payloads.iter().map(|payload| (1, 42 + *payload as u32, 42)).collect();
+    let mut block = ring(&packets);
     for (number, payload) in payloads.iter().enumerate() {
         let at = 48 + number * 256;
         let mut frame = Vec::new();
