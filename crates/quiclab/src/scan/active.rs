@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     path::Path,
     sync::{
         Arc,
@@ -39,6 +40,8 @@ const LONGEST_WAIT: Duration = Duration::from_nanos(20_000_000);
 const SHORT_WAIT: Duration = Duration::from_nanos(1_000_000);
 /// Files, sockets and pipes that a scan opens, with some to spare.
 const FEWEST_DESCRIPTORS: u64 = 64;
+/// Transport parameters of a server that its row lists: RFC 9000 and its extensions have some dozens.
+const MOST_PARAMETERS: usize = 256;
 /// Fields that name a place.
 const PLACES: [&str; 3] = ["cf-ray", "x-amz-cf-pop", "x-served-by"];
 
@@ -174,8 +177,16 @@ pub(super) fn settings(arguments: &ScanArguments) -> Result<ScanSettings> {
 }
 
 /// What becomes of an answer.
-pub(super) fn row(job: Job, answer: Answer) -> ScanRow {
+pub(super) fn row(job: Job, mut answer: Answer) -> ScanRow {
     let http = answer.http.unwrap_or_default();
+    if let Some(parameters) = answer.class.as_mut().and_then(|class| class.transport_parameters.as_mut())
+        && parameters.len() > MOST_PARAMETERS
+    {
+        let cut = format!("the first {MOST_PARAMETERS} of {} transport parameters were kept", parameters.len());
+        answer.detail = Some(answer.detail.map_or(cut.clone(), |detail| format!("{detail}; {cut}")));
+        parameters.truncate(MOST_PARAMETERS);
+        parameters.shrink_to_fit();
+    }
     ScanRow {
         target: Some(job.target),
         rank: job.rank,
@@ -192,6 +203,11 @@ pub(super) fn row(job: Job, answer: Answer) -> ScanRow {
         http_headers: http.headers,
         ..ScanRow::default()
     }
+}
+
+/// Why a network is left out: who was asked, and which message says so.
+pub(super) fn objection(address: IpAddr, detail: Option<&str>) -> String {
+    format!("{address} answered: administratively prohibited ({})", detail.unwrap_or("ICMP"))
 }
 
 /// Targets of a list.
@@ -330,7 +346,7 @@ impl Scan<'_> {
     fn on_answer(&mut self, answer: Answer) -> Result<()> {
         let Some(job) = self.in_flight.remove(&answer.id) else { return Ok(()) };
         if answer.outcome == Outcome::Prohibited {
-            self.leave_out(&job)?;
+            self.leave_out(&job, answer.detail.as_deref())?;
         }
         self.parts.kept().add(&answer);
         let line = job.line;
@@ -341,9 +357,9 @@ impl Scan<'_> {
     }
 
     /// A network that says it does not want to be asked is not asked any more.
-    fn leave_out(&mut self, job: &Job) -> Result<()> {
+    fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
         let prefix = network(job.address.ip());
-        let reason = format!("{} answered: administratively prohibited (ICMP)", job.address.ip());
+        let reason = objection(job.address.ip(), detail);
         tell!("warning: {prefix} is left out from now on: {reason}");
         self.journal.exclude(Entry::Prefix(prefix), &reason)?;
         self.whom.exclusions().add(Entry::Prefix(prefix), Source::Scan(reason.clone()));
