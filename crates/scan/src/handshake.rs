@@ -273,7 +273,11 @@ impl Handshake {
     fn read_response(&mut self, shared: &Shared) {
         let (Some(http), Some(exchange)) = (&shared.settings.http, &mut self.exchange) else { return };
         match exchange.read(&mut self.connection, http) {
-            Ok(Some(answer)) => self.http = Some(Box::new(answer)),
+            Ok(Some(answer)) => {
+                let cut = answer.cut.clone();
+                self.http = Some(Box::new(answer));
+                cut.into_iter().for_each(|cut| self.note(cut));
+            }
             Ok(None) => {}
             Err(why) => self.note(why),
         }
