@@ -179,13 +179,9 @@ pub(super) fn settings(arguments: &ScanArguments) -> Result<ScanSettings> {
 /// What becomes of an answer.
 pub(super) fn row(job: Job, mut answer: Answer) -> ScanRow {
     let http = answer.http.unwrap_or_default();
-    if let Some(parameters) = answer.class.as_mut().and_then(|class| class.transport_parameters.as_mut())
-        && parameters.len() > MOST_PARAMETERS
-    {
-        let cut = format!("the first {MOST_PARAMETERS} of {} transport parameters were kept", parameters.len());
+    let parameters = answer.class.as_mut().and_then(|class| class.transport_parameters.as_mut());
+    if let Some(cut) = parameters.and_then(cut_parameters) {
         answer.detail = Some(answer.detail.map_or(cut.clone(), |detail| format!("{detail}; {cut}")));
-        parameters.truncate(MOST_PARAMETERS);
-        parameters.shrink_to_fit();
     }
     ScanRow {
         target: Some(job.target),
@@ -203,6 +199,14 @@ pub(super) fn row(job: Job, mut answer: Answer) -> ScanRow {
         http_headers: http.headers,
         ..ScanRow::default()
     }
+}
+
+/// Keeps the first ones, and says so where there were more.
+fn cut_parameters(parameters: &mut Vec<u64>) -> Option<String> {
+    let count = parameters.len();
+    parameters.truncate(MOST_PARAMETERS);
+    parameters.shrink_to_fit();
+    (count > MOST_PARAMETERS).then(|| format!("the first {MOST_PARAMETERS} of {count} transport parameters were kept"))
 }
 
 /// Why a network is left out: who was asked, and which message says so.
@@ -390,5 +394,20 @@ impl Scan<'_> {
         }
         self.is_journal_behind = false;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transport_parameters_are_whole_up_to_a_bound() {
+        for (count, kept, is_cut) in [(0, 0, false), (256, 256, false), (257, 256, true), (30_000, 256, true)] {
+            let mut parameters = (0..count).collect();
+            let said = cut_parameters(&mut parameters);
+            assert_eq!(parameters, (0..kept).collect::<Vec<_>>());
+            assert_eq!(said.is_some_and(|said| said.contains(&format!("256 of {count}"))), is_cut);
+        }
     }
 }
