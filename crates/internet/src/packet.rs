@@ -16,6 +16,8 @@ const HOP_LIMIT: u8 = 52;
 const QUOTED_BYTES: usize = 576 - 20 - 8;
 /// The same, RFC 4443 section 3.1.
 const QUOTED_BYTES_V6: usize = 1280 - 40 - 8;
+/// RFC 768.
+const UDP_HEADER_BYTES: usize = 8;
 /// The bits of ECN in the octet that IPv4 and IPv6 have for traffic classes.
 pub(crate) const ECN: u8 = 0b11;
 /// Ethernet addresses of captures, from clients and from hosts, and behind them the EtherType.
@@ -95,6 +97,20 @@ pub(crate) fn unreachable(from: IpAddr, to: IpAddr, why: Unreachable, packet: &[
         Message::V6(step) => step.write(&mut message, quoted).ok()?,
     }
     Some(message)
+}
+
+/// As [`unreachable`], and quotes a datagram to `about`, with so many bytes behind its IP header: UDP's header and
+/// the payload of `datagram`, whose sender gets it.
+pub(crate) fn unreachable_about(
+    datagram: &Datagram<'_>,
+    about: IpAddr,
+    why: Unreachable,
+    quoted: usize,
+) -> Option<Vec<u8>> {
+    let about = SocketAddr::new(about, datagram.host.port());
+    let packet = udp(datagram.client, about, datagram.payload, datagram.ecn)?;
+    let quoted = (header_bytes(about.ip()) - UDP_HEADER_BYTES + quoted).min(packet.len());
+    unreachable(datagram.host.ip(), datagram.client.ip(), why, &packet[..quoted])
 }
 
 enum Message {
@@ -189,6 +205,21 @@ mod tests {
             assert_eq!(answer[headers - 8..headers - 6], types);
             assert_eq!(answer[headers..], asked[..most - headers]);
             assert_eq!(parse(&answer), None);
+        }
+    }
+
+    #[test]
+    fn a_message_about_another_host_quotes_its_address_and_as_much_as_is_said() {
+        for v6 in [false, true] {
+            let [client, host] = pair(v6);
+            let about: SocketAddr = if v6 { "[2001:db8::99]:443" } else { "100.64.9.9:443" }.parse().unwrap();
+            let datagram = Datagram { client, host, ecn: 0, payload: &[7; 1200] };
+            let headers = header_bytes(host.ip());
+            let quotes = udp(client, about, datagram.payload, 0).unwrap();
+            for quoted in [8, 50] {
+                let message = unreachable_about(&datagram, about.ip(), Unreachable::Prohibited, quoted).unwrap();
+                assert_eq!(message[headers..], quotes[..headers - 8 + quoted]);
+            }
         }
     }
 

@@ -65,7 +65,7 @@ impl Outcome {
     }
 }
 
-/// The header section of a response to a HEAD request.
+/// The header section of a response to a HEAD request, as much of it as is kept: a server may send tens of kilobytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpAnswer {
     /// Status code, of the final response.
@@ -76,6 +76,8 @@ pub struct HttpAnswer {
     pub alt_svc: Option<String>,
     /// Fields that were asked for, in the order of the response.
     pub headers: Vec<(String, String)>,
+    /// What is missing of these, as text for people.
+    pub cut: Option<String>,
 }
 
 /// A datagram of a handshake.

@@ -15,7 +15,7 @@ use quinn_proto::{
 use crate::answer::{Answer, Outcome};
 use crate::clock::{Clock, Moment};
 use crate::handshake::{Handshake, LONG_HEADER, Record, Shared, stack_speaks};
-use crate::icmp::IcmpError;
+use crate::icmp::{IcmpError, Mark, Proof};
 use crate::settings::{LARGEST_DATAGRAM, Request, SMALLEST_DATAGRAM, ScanSettings, VERSION_1};
 use crate::sockets::Received;
 use crate::tls::{self, SecretLines};
@@ -64,6 +64,9 @@ pub struct ScanCounters {
     pub received_datagrams: u64,
     /// ICMP errors.
     pub icmp_errors: u64,
+    /// Those of them that quote no connection ID of a handshake in flight, which end nothing: late ones, those whose quote is too short,
+    /// and forged ones.
+    pub unproven_icmp_errors: u64,
 }
 
 /// The handshakes in flight.
@@ -253,16 +256,25 @@ impl Engine {
         self.mark(place);
     }
 
-    /// An ICMP error came. It holds for all handshakes with the address.
+    /// An ICMP error came. It holds for the handshake with the address whose connection ID it quotes.
     pub fn on_icmp(&mut self, error: &IcmpError) {
         self.counters.icmp_errors += 1;
+        let mut is_proven = false;
         let mut next = self.by_address.get(&error.destination).copied();
         while let Some(place) = next {
-            let Some(handshake) = self.handshake(place) else { return };
+            let Some(handshake) = self.handshake(place) else { break };
             next = handshake.next_of_address;
-            handshake.on_icmp(error.outcome(), error.describe());
-            self.mark(place);
+            match handshake.proof(&error.quote) {
+                Proof::Seen => {
+                    is_proven = true;
+                    handshake.on_icmp(error.outcome(), error.describe());
+                    self.mark(place);
+                }
+                Proof::Short => handshake.on_short_icmp(error),
+                Proof::Other => {}
+            }
         }
+        self.counters.unproven_icmp_errors += u64::from(!is_proven);
     }
 
     /// A datagram has left.
@@ -438,6 +450,7 @@ fn transmit(
             set_version(&mut bytes, settings.version);
         }
         handshake.queued += 1;
+        handshake.mark = handshake.mark.take().or_else(|| Mark::new(&bytes));
         let (generation, address) = (handshake.generation, handshake.address());
         queue.push_back(Outgoing { place, generation, address, bytes });
     }

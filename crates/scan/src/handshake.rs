@@ -12,6 +12,7 @@ use quinn_proto::{Connection, ConnectionError, ConnectionEvent, Event, VarInt};
 use crate::answer::{Answer, HttpAnswer, Outcome};
 use crate::clock::{Clock, Moment};
 use crate::http3;
+use crate::icmp::{IcmpError, Mark, Proof, Quote};
 use crate::settings::ScanSettings;
 use crate::sockets::Received;
 use crate::tls::SecretLines;
@@ -69,6 +70,8 @@ pub struct Handshake {
     pub is_settled: bool,
     /// Datagrams that were handed out and not yet sent.
     pub queued: u32,
+    /// Of its datagrams. `None` before the first one.
+    pub mark: Option<Mark>,
     /// The stack's part.
     pub connection: Connection,
     record: Record,
@@ -82,6 +85,7 @@ pub struct Handshake {
     end: Option<Box<End>>,
     notes: Vec<String>,
     foreign_datagrams: u32,
+    short_icmp_errors: u32,
     /// Whether a Retry or Version Negotiation packet came, which the stack does not count.
     has_bare_answer: bool,
 }
@@ -104,6 +108,7 @@ impl Handshake {
             is_dirty: false,
             is_settled: false,
             queued: 0,
+            mark: None,
             connection,
             record,
             connected_ns: None,
@@ -114,6 +119,7 @@ impl Handshake {
             end: None,
             notes: Vec::new(),
             foreign_datagrams: 0,
+            short_icmp_errors: 0,
             has_bare_answer: false,
         }
     }
@@ -197,6 +203,19 @@ impl Handshake {
         }
     }
 
+    /// What an ICMP error's quote says of its sender.
+    pub fn proof(&self, quote: &Quote) -> Proof {
+        self.mark.as_ref().map_or(Proof::Other, |mark| mark.proof(quote))
+    }
+
+    /// An ICMP error came for its address, which anybody may have sent.
+    pub fn on_short_icmp(&mut self, error: &IcmpError) {
+        if self.short_icmp_errors == 0 {
+            self.note(format!("{} quotes no connection ID, and ended nothing", error.describe()));
+        }
+        self.short_icmp_errors = self.short_icmp_errors.saturating_add(1);
+    }
+
     /// An ICMP error came for one of its datagrams.
     pub fn on_icmp(&mut self, outcome: Option<Outcome>, description: String) {
         match outcome {
@@ -254,7 +273,11 @@ impl Handshake {
     fn read_response(&mut self, shared: &Shared) {
         let (Some(http), Some(exchange)) = (&shared.settings.http, &mut self.exchange) else { return };
         match exchange.read(&mut self.connection, http) {
-            Ok(Some(answer)) => self.http = Some(Box::new(answer)),
+            Ok(Some(answer)) => {
+                let cut = answer.cut.clone();
+                self.http = Some(Box::new(answer));
+                cut.into_iter().for_each(|cut| self.note(cut));
+            }
             Ok(None) => {}
             Err(why) => self.note(why),
         }
@@ -339,6 +362,9 @@ impl Handshake {
         notes.append(&mut self.notes);
         if self.foreign_datagrams > 1 {
             notes.push(format!("{} datagrams came from other addresses", self.foreign_datagrams));
+        }
+        if self.short_icmp_errors > 1 {
+            notes.push(format!("{} ICMP errors quote no connection ID", self.short_icmp_errors));
         }
         if let Some(step_ns) = self.record.start().step_until(shared.clock.now()) {
             notes.push(format!("the clock was set by {:.3} s meanwhile", step_ns as f64 / 1e9));

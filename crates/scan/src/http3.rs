@@ -1,6 +1,7 @@
 //! HTTP/3 as far as one HEAD request needs it, RFC 9114, from bytes to bytes: what the client's streams carry, and the header
 //! section of the response. [`request`] and [`control_stream`] are sent; [`ResponseReader`] reads the request's stream.
 
+mod fields;
 mod huffman;
 mod qpack;
 mod static_table;
@@ -10,6 +11,8 @@ use std::net::SocketAddr;
 use thiserror::Error;
 
 pub use qpack::QpackError;
+
+use fields::Fields;
 
 use crate::answer::HttpAnswer;
 use crate::first_flight::variable_integer;
@@ -143,26 +146,14 @@ impl ResponseReader {
 
 /// From the header section of a response.
 fn response(section: &[u8], settings: &HttpSettings) -> Result<HttpAnswer, Http3Error> {
-    let mut answer = HttpAnswer::default();
+    let mut fields = Fields::default();
     let mut status = None;
-    qpack::decode(section, |name, value| {
-        let text = || String::from_utf8_lossy(value).into_owned();
-        match name {
-            b":status" => status = Some(status_code(value)),
-            b"server" => answer.server = Some(text()),
-            b"alt-svc" => match &mut answer.alt_svc {
-                Some(joined) => joined.extend([", ", &text()]),
-                none => *none = Some(text()),
-            },
-            _ => {}
-        }
-        let wanted = settings.headers.iter().find(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name));
-        if let Some(wanted) = wanted {
-            answer.headers.push((wanted.clone(), text()));
-        }
+    qpack::decode(section, |name, value| match name {
+        b":status" => status = Some(status_code(value)),
+        _ => fields.add(name, value, settings),
     })?;
-    answer.status = status.flatten().ok_or(Http3Error::Status)?;
-    Ok(answer)
+    let status = status.flatten().ok_or(Http3Error::Status)?;
+    Ok(HttpAnswer { status, ..fields.into_answer() })
 }
 
 fn status_code(value: &[u8]) -> Option<u16> {

@@ -8,7 +8,7 @@ use crate::answer::{Answer, HttpAnswer};
 use crate::clock::{Clock, Moment};
 use crate::engine::Engine;
 use crate::http3::ResponseReader;
-use crate::icmp::IcmpError;
+use crate::icmp::{IcmpError, Quote};
 use crate::settings::{HttpSettings, Request, ScanSettings};
 use crate::sockets::Received;
 
@@ -54,9 +54,10 @@ impl Offline {
         self.engine.drive_marked();
     }
 
-    /// An ICMP error of this type and code came.
-    pub fn receive_icmp(&mut self, kind: u8, code: u8) {
-        self.engine.on_icmp(&IcmpError { destination: self.server, kind, code, information: 0 });
+    /// An ICMP error of this type and code came, which quotes this UDP payload.
+    pub fn receive_icmp(&mut self, kind: u8, code: u8, quoted: &[u8]) {
+        let (sender, quote) = (Some(self.server.ip()), Quote::new(quoted));
+        self.engine.on_icmp(&IcmpError { destination: self.server, kind, code, information: 0, sender, quote });
         self.engine.drive_marked();
     }
 

@@ -11,6 +11,11 @@ use crate::sockets::{self, BATCH, Report, Room, Sent, Socket};
 
 /// Batches that are read from one socket before the others, and the timers, have their turn.
 const BATCHES_IN_A_ROW: usize = 4;
+/// Calls in a row that fail by errors of datagrams that were sent before. Then those that wait stay until the next turn.
+const MOST_FAILURES: u32 = 32;
+/// So many calls fail without an ICMP error that explains it, and the datagram itself is why. The first one may be explained by an error
+/// that was read a moment before.
+const UNEXPLAINED: u32 = 2;
 /// Waiting is never longer, in nanoseconds.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 
@@ -132,9 +137,9 @@ impl Scanner {
     }
 }
 
-/// Sends from one queue. False: the socket has no room for the rest.
+/// Sends from one queue. False: the socket has no room for the rest, or ICMP errors come faster than datagrams leave.
 fn flush(engine: &mut Engine, lane: usize, socket: &mut Socket) -> io::Result<bool> {
-    let mut has_retried = false;
+    let (mut failures, mut unexplained) = (0, 0);
     while !engine.outgoing(lane).is_empty() {
         let before = engine.now();
         let sent = socket.send(engine.outgoing(lane).iter().map(|outgoing| (outgoing.address, &outgoing.bytes[..])));
@@ -142,18 +147,23 @@ fn flush(engine: &mut Engine, lane: usize, socket: &mut Socket) -> io::Result<bo
             Ok(Sent { count: 0, .. }) => return Ok(false),
             Ok(sent) => {
                 on_sent(engine, lane, socket, sent, before)?;
-                has_retried = false;
+                (failures, unexplained) = (0, 0);
             }
             Err(error) => {
                 socket.clear_error()?;
-                receive_reports(engine, socket)?;
-                if sockets::is_of_a_datagram(&error) && !has_retried {
-                    has_retried = true;
+                let icmp_errors = receive_reports(engine, socket)?;
+                failures += 1;
+                unexplained = if icmp_errors > 0 { 0 } else { unexplained + 1 };
+                // Anybody can send ICMP errors: however many come, no other datagram fails by them.
+                if sockets::is_of_a_datagram(&error) && unexplained < UNEXPLAINED {
+                    if failures == MOST_FAILURES {
+                        return Ok(false);
+                    }
                     continue;
                 }
                 let failed = engine.outgoing(lane).pop_front();
                 failed.iter().for_each(|outgoing| engine.on_send_failed(outgoing, &error));
-                has_retried = false;
+                (failures, unexplained) = (0, 0);
             }
         }
     }
@@ -186,17 +196,25 @@ fn on_sent(engine: &mut Engine, lane: usize, socket: &Socket, sent: Sent, before
     Ok(())
 }
 
-fn receive_reports(engine: &mut Engine, socket: &Socket) -> io::Result<()> {
+/// Gives the number of ICMP errors.
+fn receive_reports(engine: &mut Engine, socket: &Socket) -> io::Result<u32> {
+    let mut icmp_errors = 0;
     socket.receive_reports(|report| match report {
-        Report::Icmp(error) => engine.on_icmp(&error),
+        Report::Icmp(error) => {
+            icmp_errors += 1;
+            engine.on_icmp(&error);
+        }
         // Too late: the datagram has a time already.
         Report::Left { .. } => {}
-    })
+    })?;
+    Ok(icmp_errors)
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -213,5 +231,44 @@ mod tests {
         assert!(flush(&mut engine, 0, &mut socket).expect("flushed"));
         assert_eq!((engine.counters().sent_datagrams, engine.counters().icmp_errors), (1, 1));
         assert_eq!(open.recv(&mut [0; 2048]).expect("a datagram"), 1200);
+    }
+
+    /// As where a host that is scanned sends forged errors as fast as it can.
+    #[test]
+    fn errors_about_others_do_not_fail_a_datagram() {
+        const COUNT: usize = 300;
+        let closed = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+        let open = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let mut engine = Engine::new(&ScanSettings::default(), 1, Clock::of_machine()).expect("an engine");
+        let mut socket = Socket::open(false).expect("a socket");
+        let same = UdpSocket::from(socket.as_fd().try_clone_to_owned().expect("a descriptor"));
+        let stop = AtomicBool::new(false);
+        // At least this one comes, also where the other thread has no time.
+        same.send_to(b"x", closed).expect("sent");
+        std::thread::scope(|scope| {
+            // Each of its datagrams is answered by an error for the socket.
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    _ = same.send_to(b"x", closed);
+                }
+            });
+            let address = open.local_addr().expect("bound");
+            let mut ask_all = || {
+                for id in 0..COUNT as u64 {
+                    let request = Request { id, address, server_name: None, keeps_packets: false };
+                    engine.ask(request, 0, socket.local());
+                    flush(&mut engine, 0, &mut socket)?;
+                }
+                while !flush(&mut engine, 0, &mut socket)? {}
+                io::Result::Ok(())
+            };
+            let asked = ask_all();
+            stop.store(true, Ordering::Relaxed);
+            asked.expect("all were sent");
+        });
+        assert_eq!(engine.counters().sent_datagrams, COUNT as u64);
+        assert!(engine.counters().icmp_errors > 0, "no errors came");
+        engine.drive_marked();
+        assert!(!engine.hand_out(&mut |answer| panic!("{answer:?}")));
     }
 }

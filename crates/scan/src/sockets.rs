@@ -13,7 +13,7 @@ use std::ptr;
 use address::{RawAddress, unspecified};
 use control::{CONTROL_BYTES, Control, OfReport};
 
-use crate::icmp::IcmpError;
+use crate::icmp::{IcmpError, QUOTE_BYTES, Quote};
 
 /// Datagrams that one system call sends or receives at most. A batch that is sent has one time, so it must not be long.
 pub const BATCH: usize = 32;
@@ -228,12 +228,13 @@ impl Socket {
         loop {
             let mut destinations = [RawAddress::empty(); BATCH];
             let mut controls = [const { Control::empty() }; BATCH];
+            let mut quotes = [[0; QUOTE_BYTES]; BATCH];
             // SAFETY: all zeros is a valid value of these plain structs.
-            let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
-            for (message, (destination, control)) in messages.iter_mut().zip(destinations.iter_mut().zip(&mut controls))
-            {
-                message.msg_hdr.msg_name = (&raw mut *destination).cast();
-                message.msg_hdr.msg_namelen = size_of::<RawAddress>() as libc::socklen_t;
+            let (mut pieces, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { zeroed() };
+            let places = destinations.iter_mut().zip(&mut controls).zip(quotes.iter_mut().zip(&mut pieces));
+            for (message, ((destination, control), (quote, piece))) in messages.iter_mut().zip(places) {
+                *piece = libc::iovec { iov_base: quote.as_mut_ptr().cast(), iov_len: quote.len() };
+                point(&mut message.msg_hdr, piece, destination, size_of::<RawAddress>() as libc::socklen_t);
                 message.msg_hdr.msg_control = control.as_mut_ptr();
                 message.msg_hdr.msg_controllen = CONTROL_BYTES as _;
             }
@@ -247,13 +248,14 @@ impl Socket {
                 Err(error) if is_transient(&error) || is_of_a_datagram(&error) => 0,
                 Err(error) => return Err(error),
             };
-            for (message, destination) in messages[..count].iter().zip(&destinations) {
+            for (message, (destination, quote)) in messages[..count].iter().zip(destinations.iter().zip(&quotes)) {
                 // SAFETY: the kernel filled in the control data of this message, which still lives.
                 match unsafe { control::of_report(&message.msg_hdr) } {
                     Some(OfReport::Left { number, unix_ns }) => visit(Report::Left { number, unix_ns }),
-                    Some(OfReport::Icmp { kind, code, information }) => {
+                    Some(OfReport::Icmp { kind, code, information, sender }) => {
                         let Some(destination) = destination.address() else { continue };
-                        visit(Report::Icmp(IcmpError { destination, kind, code, information }));
+                        let quote = Quote::new(&quote[..(message.msg_len as usize).min(QUOTE_BYTES)]);
+                        visit(Report::Icmp(IcmpError { destination, kind, code, information, sender, quote }));
                     }
                     None => {}
                 }
@@ -447,6 +449,7 @@ mod tests {
             socket.receive_reports(keep).expect("errors");
             assert_eq!(errors.len(), 1);
             assert_eq!((errors[0].destination, errors[0].outcome()), (closed, Some(crate::Outcome::Refused)));
+            assert_eq!((errors[0].sender, errors[0].quote.bytes()), (Some(closed.ip()), &b"x"[..]));
             let sent = socket.send([(to, &b"y"[..])].into_iter()).expect("sent");
             assert_eq!(sent, Sent { first: 0, count: 1 }, "numbered anew");
         }

@@ -90,6 +90,9 @@ fn all(lines: &[BadLine], count: u64) -> String {
     if count > lines.len() as u64 {
         text += &format!("; and {} more", count - lines.len() as u64);
     }
+    if lines.iter().any(|line| line.expected == entry::NO_SYSTEM) {
+        text += "\nhint: write the prefixes that it announces, one in each line, such as 198.18.0.0/15";
+    }
     text
 }
 

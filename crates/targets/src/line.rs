@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::{Host, Name};
+use crate::{Host, Name, name::is_autonomous_system};
 
 /// What a line says.
 #[derive(Debug, PartialEq, Eq)]
@@ -149,6 +149,10 @@ fn host_and_port(text: &str) -> Result<Field, Unreadable> {
         let expected = "a name or an address without a path or a length";
         return Err(Unreadable { found: quoted(text), expected });
     }
+    if is_autonomous_system(host) {
+        let expected = "a name or an address: an AS number is neither, list its addresses";
+        return Err(Unreadable { found: quoted(text), expected });
+    }
     let name = Name::parse(host).map_err(|bad| Unreadable { found: bad.found, expected: bad.expected })?;
     Ok(Field::Name(name, port))
 }
@@ -232,6 +236,8 @@ mod tests {
             ("fe80::1%eth0", "[2001:db8::1]:443"),
             ("192.0.2.0/24", "without a path"),
             ("7,", "a name or an address"),
+            ("AS13335", "list its addresses"),
+            ("1,as13335:443", "list its addresses"),
             ("192.0.2.256", "last label is not a number"),
             ("99999999999999999999,a.example", "2^64"),
         ] {

@@ -77,6 +77,16 @@ impl Name {
     }
 }
 
+/// Whether a text is the number of an autonomous system (`AS13335`) or the name of a set of them (`AS-EXAMPLE`, RFC 2622 section 5.1). Each
+/// would be a name of one label, which nobody means: no top-level domain looks like that.
+pub(crate) fn is_autonomous_system(text: &str) -> bool {
+    let text = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+    let Some(rest) = text.strip_prefix("as") else { return false };
+    let is_set = rest.starts_with('-') && !rest.contains('.');
+    let number = rest.strip_prefix('n').unwrap_or(rest);
+    is_set || (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -135,6 +145,16 @@ mod tests {
             assert!(Name::parse(text).is_err(), "{text:?}");
         }
         assert!(!Name::parse("a\u{1b}[2J.de").unwrap_err().to_string().contains('\u{1b}'));
+    }
+
+    #[test]
+    fn an_autonomous_system_is_told_from_a_name() {
+        for text in ["AS13335", "as1", "ASN64500", "AS64500.", "AS-EXAMPLE"] {
+            assert!(is_autonomous_system(text), "{text}");
+        }
+        for text in ["as", "asn", "asia", "as1.example", "as-a.example", "as13335a", "bas1", ""] {
+            assert!(!is_autonomous_system(text), "{text}");
+        }
     }
 
     proptest! {

@@ -28,6 +28,16 @@ pub enum Behaviour {
     Silent,
     /// An ICMP message answers.
     Icmp(Unreachable),
+    /// ICMP messages about other hosts answer: the host knows the client's port, and not what the client sends to them.
+    IcmpAboutOthers {
+        /// What it says of them.
+        why: Unreachable,
+        /// Of the family of its own address. Its own may be among them.
+        others: Vec<IpAddr>,
+        /// Bytes behind the IP header that each message quotes, at least the 8 of UDP's header. What follows is the client's datagram to the
+        /// host itself, which is all that it has.
+        quoted: usize,
+    },
     /// What answers is no handshake.
     Rubbish(Rubbish),
     /// Speaks other versions than the client: a Version Negotiation packet (RFC 9000 section 6.1) answers every packet of a
@@ -123,6 +133,7 @@ impl Behaviour {
             Self::Icmp(Unreachable::Host) => "icmp_host_unreachable",
             Self::Icmp(Unreachable::Port) => "icmp_port_unreachable",
             Self::Icmp(Unreachable::Prohibited) => "icmp_prohibited",
+            Self::IcmpAboutOthers { .. } => "icmp_about_others",
             Self::Rubbish(Rubbish::Bytes) => "rubbish_bytes",
             Self::Rubbish(Rubbish::LongHeader) => "rubbish_long_header",
             Self::Rubbish(Rubbish::WrongConnectionId) => "rubbish_wrong_connection_id",

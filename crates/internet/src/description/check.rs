@@ -19,6 +19,8 @@ const MOST_REASON_BYTES: usize = 1000;
 const GREATEST_INTEGER: u64 = (1 << 62) - 1;
 /// Flows have addresses of their own on the loopback: those of 127.64.0.0/10.
 const MOST_FLOWS: u32 = 1 << 22;
+/// RFC 768; a kernel looks for the socket by them.
+const UDP_HEADER_BYTES: usize = 8;
 /// Smallest MTU of IPv6, RFC 8200 section 5, and the largest that buffers have room for.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=9000;
 /// IPv4 in a version negotiation: what one packet can list.
@@ -191,6 +193,14 @@ impl Description {
                 }
                 addresses.push(*address);
             }
+            Behaviour::IcmpAboutOthers { others, quoted, .. } => {
+                if let Some(other) = others.iter().find(|other| other.is_ipv4() != host.address.is_ipv4()) {
+                    return bad("others", other.to_string(), "addresses of the same family");
+                }
+                if *quoted < UDP_HEADER_BYTES {
+                    return bad("quoted", format!("{quoted} bytes"), "at least 8 bytes");
+                }
+            }
             Behaviour::LateCertificate { delay, .. } => spans.extend(longest_of(*delay).map(|span| ("delay", span))),
             Behaviour::Trickle { gap, .. } => spans.push(("gap", *gap)),
             Behaviour::Flood { interval, lasting } => {
@@ -251,7 +261,7 @@ fn is_on_loopback(address: SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::{Group, Name, Resolution, Server};
+    use crate::description::{Group, Name, Resolution, Server, Unreachable};
 
     fn with(change: impl FnOnce(&mut Description)) -> Result<(), String> {
         let behaviour = Behaviour::Serve { server: "one".to_owned() };
@@ -313,7 +323,18 @@ mod tests {
             delay: Delay::LogNormal { median: LONGEST, sigma },
             keeps_first: true,
         };
+        let about = |other: [u8; 4], quoted| {
+            let others = vec![[100, 64, 0, 9].into(), other.into()];
+            Behaviour::IcmpAboutOthers { why: Unreachable::Port, others, quoted }
+        };
+        let of_v6 = Behaviour::IcmpAboutOthers {
+            why: Unreachable::Port,
+            others: vec![std::net::Ipv6Addr::LOCALHOST.into()],
+            quoted: 8,
+        };
         for (inside, outside) in [
+            (about([100, 64, 0, 1], 8), about([100, 64, 0, 1], 7)),
+            (about([192, 0, 2, 1], 8), of_v6),
             (reason(1000), reason(1001)),
             (code((1 << 62) - 1), code(1 << 62)),
             (versions(250), versions(251)),

@@ -247,6 +247,11 @@ impl Core {
                 let why = *why;
                 self.refuse(id, time, why, bytes);
             }
+            Behaviour::IcmpAboutOthers { why, others, quoted } => {
+                let messages = others.iter().map(|other| packet::unreachable_about(&datagram, *other, *why, *quoted));
+                let messages: Vec<_> = messages.flatten().collect();
+                messages.into_iter().for_each(|message| self.send_icmp(id, time, message));
+            }
             Behaviour::Flood { lasting, .. } => {
                 reaction::learn(&mut flow.memory, datagram.payload);
                 if is_first {
@@ -306,7 +311,12 @@ impl Core {
     fn refuse(&mut self, id: FlowId, time: u64, why: Unreachable, bytes: &[u8]) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let message = packet::unreachable(flow.host_address.ip(), flow.client.ip(), why, bytes);
-        let Some(message) = message else { return };
+        if let Some(message) = message {
+            self.send_icmp(id, time, message);
+        }
+    }
+
+    fn send_icmp(&mut self, id: FlowId, time: u64, message: Vec<u8>) {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_packet(self.clock.unix(time), true, packet::frame(&message, true));
         }

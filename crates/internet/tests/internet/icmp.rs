@@ -13,6 +13,7 @@ use crate::{
 
 pub const CASES: &[Case] = &[
     ("an_icmp_message_is_an_error_of_the_socket", an_icmp_message_is_an_error_of_the_socket),
+    ("a_host_can_send_icmp_messages_about_others", a_host_can_send_icmp_messages_about_others),
     ("another_port_is_unreachable", another_port_is_unreachable),
     ("a_silent_host_says_nothing", a_silent_host_says_nothing),
 ];
@@ -49,6 +50,28 @@ fn an_icmp_message_is_an_error_of_the_socket() {
     }
     let truth = internet.stop().unwrap();
     assert!(truth.flows.iter().all(|flow| flow.datagrams_to_host == 1 && flow.datagrams_to_client == 0));
+}
+
+/// The kernel looks for a socket by the addresses in the quote, and not at who sends the message.
+fn a_host_can_send_icmp_messages_about_others() {
+    for (hostile, other) in [("100.64.0.1", "100.64.0.2"), ("2001:db8:64::1", "2001:db8:64::2")] {
+        let others = vec![other.parse().unwrap()];
+        let behaviour = Behaviour::IcmpAboutOthers { why: Unreachable::Port, others, quoted: 8 };
+        let internet = internet(vec![host(hostile, 1, behaviour), host(other, 1, Behaviour::Silent)]);
+        let to: std::net::IpAddr = hostile.parse().unwrap();
+        // Without a connection, as a scanner's: told of errors about whomever it sent to.
+        let socket = UdpSocket::bind(if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).unwrap();
+        if to.is_ipv4() {
+            setsockopt(&socket, sockopt::Ipv4RecvErr, &true).unwrap();
+        } else {
+            setsockopt(&socket, sockopt::Ipv6RecvErr, &true).unwrap();
+        }
+        socket.send_to(&[1; 1200], (to, 443)).unwrap();
+        socket.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
+        let error = socket.recv(&mut [0; 10]).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ECONNREFUSED), "{hostile}: {error}");
+        drop(internet);
+    }
 }
 
 fn another_port_is_unreachable() {

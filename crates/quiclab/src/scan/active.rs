@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     path::Path,
     sync::{
         Arc,
@@ -39,6 +40,8 @@ const LONGEST_WAIT: Duration = Duration::from_nanos(20_000_000);
 const SHORT_WAIT: Duration = Duration::from_nanos(1_000_000);
 /// Files, sockets and pipes that a scan opens, with some to spare.
 const FEWEST_DESCRIPTORS: u64 = 64;
+/// Transport parameters of a server that its row lists: RFC 9000 and its extensions have some dozens.
+const MOST_PARAMETERS: usize = 256;
 /// Fields that name a place.
 const PLACES: [&str; 3] = ["cf-ray", "x-amz-cf-pop", "x-served-by"];
 
@@ -174,8 +177,12 @@ pub(super) fn settings(arguments: &ScanArguments) -> Result<ScanSettings> {
 }
 
 /// What becomes of an answer.
-pub(super) fn row(job: Job, answer: Answer) -> ScanRow {
+pub(super) fn row(job: Job, mut answer: Answer) -> ScanRow {
     let http = answer.http.unwrap_or_default();
+    let parameters = answer.class.as_mut().and_then(|class| class.transport_parameters.as_mut());
+    if let Some(cut) = parameters.and_then(cut_parameters) {
+        answer.detail = Some(answer.detail.map_or(cut.clone(), |detail| format!("{detail}; {cut}")));
+    }
     ScanRow {
         target: Some(job.target),
         rank: job.rank,
@@ -192,6 +199,19 @@ pub(super) fn row(job: Job, answer: Answer) -> ScanRow {
         http_headers: http.headers,
         ..ScanRow::default()
     }
+}
+
+/// Keeps the first ones, and says so where there were more.
+fn cut_parameters(parameters: &mut Vec<u64>) -> Option<String> {
+    let count = parameters.len();
+    parameters.truncate(MOST_PARAMETERS);
+    parameters.shrink_to_fit();
+    (count > MOST_PARAMETERS).then(|| format!("the first {MOST_PARAMETERS} of {count} transport parameters were kept"))
+}
+
+/// Why a network is left out: who was asked, and which message says so.
+pub(super) fn objection(address: IpAddr, detail: Option<&str>) -> String {
+    format!("{address} answered: administratively prohibited ({})", detail.unwrap_or("ICMP"))
 }
 
 /// Targets of a list.
@@ -330,7 +350,7 @@ impl Scan<'_> {
     fn on_answer(&mut self, answer: Answer) -> Result<()> {
         let Some(job) = self.in_flight.remove(&answer.id) else { return Ok(()) };
         if answer.outcome == Outcome::Prohibited {
-            self.leave_out(&job)?;
+            self.leave_out(&job, answer.detail.as_deref())?;
         }
         self.parts.kept().add(&answer);
         let line = job.line;
@@ -341,9 +361,9 @@ impl Scan<'_> {
     }
 
     /// A network that says it does not want to be asked is not asked any more.
-    fn leave_out(&mut self, job: &Job) -> Result<()> {
+    fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
         let prefix = network(job.address.ip());
-        let reason = format!("{} answered: administratively prohibited (ICMP)", job.address.ip());
+        let reason = objection(job.address.ip(), detail);
         tell!("warning: {prefix} is left out from now on: {reason}");
         self.journal.exclude(Entry::Prefix(prefix), &reason)?;
         self.whom.exclusions().add(Entry::Prefix(prefix), Source::Scan(reason.clone()));
@@ -374,5 +394,20 @@ impl Scan<'_> {
         }
         self.is_journal_behind = false;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transport_parameters_are_whole_up_to_a_bound() {
+        for (count, kept, is_cut) in [(0, 0, false), (256, 256, false), (257, 256, true), (30_000, 256, true)] {
+            let mut parameters = (0..count).collect();
+            let said = cut_parameters(&mut parameters);
+            assert_eq!(parameters, (0..kept).collect::<Vec<_>>());
+            assert_eq!(said.is_some_and(|said| said.contains(&format!("256 of {count}"))), is_cut);
+        }
     }
 }

@@ -17,6 +17,7 @@ pub struct KeptHandshakes {
     /// Time, whether it was sent, frame.
     frames: Vec<(u64, bool, Vec<u8>)>,
     key_log: String,
+    bytes: usize,
 }
 
 impl KeptHandshakes {
@@ -26,6 +27,7 @@ impl KeptHandshakes {
         for packet in &answer.packets {
             let ends = if packet.is_sent { (local, answer.address) } else { (answer.address, local) };
             if let Some(frame) = frame(ends, &packet.bytes) {
+                self.bytes += frame.len() + size_of::<(u64, bool, Vec<u8>)>();
                 self.frames.push((packet.time_ns, packet.is_sent, frame));
             }
         }
@@ -35,12 +37,17 @@ impl KeptHandshakes {
         }
     }
 
+    /// What they take of memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.key_log.len()
+    }
+
     /// Writes a capture, if there is a packet.
     ///
     /// # Errors
     /// Where it cannot be written.
     pub fn write(&mut self, path: &Path) -> Result<()> {
-        let KeptHandshakes { mut frames, key_log } = std::mem::take(self);
+        let KeptHandshakes { mut frames, key_log, .. } = std::mem::take(self);
         if frames.is_empty() {
             return Ok(());
         }

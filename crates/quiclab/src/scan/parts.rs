@@ -1,4 +1,4 @@
-//! The folder of a scan: rows in files of some thousand, each written whole, and what came since the last one.
+//! The folder of a scan: rows in files of some thousand, or of some megabytes, each written whole, and what came since the last one.
 
 use std::{
     collections::BTreeSet,
@@ -20,6 +20,9 @@ use crate::cli::RowFormat;
 
 /// Rows of a file.
 const ROWS: usize = 20_000;
+/// Bytes of memory that rows and kept packets of a file take: more than ordinary rows do, so that servers which send much do not decide how
+/// much memory a scan takes.
+const BYTES: usize = 64 << 20;
 /// A file is written after so long, if there is a row.
 const AGE: Duration = Duration::from_secs(300);
 
@@ -33,6 +36,8 @@ pub struct Parts {
     number: u32,
     pending: File,
     rows: Vec<Vec<Cell>>,
+    /// Of the rows.
+    bytes: usize,
     kept: KeptHandshakes,
     begin: Instant,
 }
@@ -64,7 +69,8 @@ impl Parts {
         // Of a part that was written, and whose end did not come to this.
         let _ = fs::remove_file(pending(folder, number - 1));
         let (folder, begin) = (folder.to_owned(), Instant::now());
-        Ok(Parts { folder, format, number, pending: file, rows, kept: KeptHandshakes::default(), begin })
+        let (bytes, kept) = (rows.iter().map(|row| row_bytes(row)).sum(), KeptHandshakes::default());
+        Ok(Parts { folder, format, number, pending: file, rows, bytes, kept, begin })
     }
 
     /// Target and address of every row that waits for its file. After a start that was cut off between a row and its entry in the journal,
@@ -92,7 +98,10 @@ impl Parts {
             let _ = self.pending.set_len(before);
             return Err(error).with_context(|| pending(&self.folder, self.number).shown().to_string());
         }
-        self.rows.extend(new.iter().map(cells));
+        for row in new.iter().map(cells) {
+            self.bytes += row_bytes(&row);
+            self.rows.push(row);
+        }
         Ok(())
     }
 
@@ -106,7 +115,8 @@ impl Parts {
     /// # Errors
     /// Where it cannot be written.
     pub fn advance(&mut self) -> Result<()> {
-        if self.rows.len() >= ROWS || (!self.rows.is_empty() && self.begin.elapsed() >= AGE) {
+        let is_full = self.rows.len() >= ROWS || self.bytes + self.kept.bytes() >= BYTES;
+        if is_full || (!self.rows.is_empty() && self.begin.elapsed() >= AGE) {
             self.close()?;
         }
         Ok(())
@@ -132,6 +142,7 @@ impl Parts {
         file.finish()?;
         fs::rename(&aside, &path).with_context(|| path.shown().to_string())?;
         self.rows.clear();
+        self.bytes = 0;
         self.number += 1;
         let next = pending(&self.folder, self.number);
         self.pending =
@@ -149,6 +160,10 @@ impl Parts {
         let _ = fs::remove_file(pending(&self.folder, self.number));
         Ok(())
     }
+}
+
+fn row_bytes(row: &[Cell]) -> usize {
+    row.iter().map(Cell::bytes).sum()
 }
 
 fn pending(folder: &Path, number: u32) -> PathBuf {
@@ -169,4 +184,46 @@ fn last_part(folder: &Path) -> Result<u32> {
         }
     }
     Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many rows as a file has at most, each `bytes` long beyond what every row takes.
+    fn rows_of_files(bytes: usize) -> Vec<usize> {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut parts = Parts::open(scratch.path(), RowFormat::Jsonl).unwrap();
+        let row = ScanRow { http_alt_svc: Some("x".repeat(bytes)), ..ScanRow::default() };
+        let rows = vec![row; 500];
+        for _ in 0..ROWS / rows.len() {
+            parts.add(&rows).unwrap();
+            parts.advance().unwrap();
+            assert!(parts.bytes < BYTES, "{} bytes wait", parts.bytes);
+        }
+        parts.finish().unwrap();
+        let lines = |number| fs::read_to_string(scratch.path().join(format!("rows-{number:05}.jsonl")));
+        (1..).map_while(|number| lines(number).ok()).map(|text| text.lines().count()).collect()
+    }
+
+    #[test]
+    fn a_file_ends_with_its_rows_or_with_their_bytes() {
+        assert_eq!(rows_of_files(500), [ROWS], "ordinary rows");
+        let files = rows_of_files(8_000);
+        assert!(files.len() > 1 && files.iter().sum::<usize>() == ROWS, "{files:?}");
+        let most = BYTES / 8_000 + 500;
+        assert!(files.iter().all(|rows| *rows <= most), "{files:?}, expected at most {most}");
+    }
+
+    #[test]
+    fn rows_that_an_earlier_start_left_count() {
+        let scratch = tempfile::tempdir().unwrap();
+        let row = ScanRow { http_alt_svc: Some("x".repeat(8_000)), ..ScanRow::default() };
+        let mut before = Parts::open(scratch.path(), RowFormat::Jsonl).unwrap();
+        before.add(&vec![row; 10]).unwrap();
+        let bytes = before.bytes;
+        drop(before);
+        let after = Parts::open(scratch.path(), RowFormat::Jsonl).unwrap();
+        assert_eq!((after.rows.len(), after.bytes), (10, bytes));
+    }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     fs::{self, File, OpenOptions},
-    io::{BufReader, Write},
+    io::{self, BufReader, Write},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -17,11 +17,11 @@ use nix::time::{ClockId, clock_gettime};
 use quiclab_scan::{Answer, Outcome, Request, Scanner};
 use quiclab_targets::{Exclusions, Group, List, Pace, Schedule, Start, exclusions::network, utc_day};
 use quiclab_testbed::perform::Interrupted;
-use quiclab_units::{Duration, ShowPath, Time};
+use quiclab_units::{Duration, ShowPath, Time, shown};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    active::{row, settings},
+    active::{objection, row, settings},
     origins::Origins,
     parts::Parts,
     row::ScanRow,
@@ -165,7 +165,11 @@ fn lock(folder: &Path) -> Result<File> {
 
 fn read_state(folder: &Path, groups: &[GroupArgument]) -> Result<Option<State>> {
     let path = folder.join(STATE);
-    let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| path.shown().to_string()),
+    };
     let state: State = serde_json::from_str(&text).with_context(|| path.shown().to_string())?;
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     if state.groups != names {
@@ -288,10 +292,7 @@ impl Repeated<'_> {
     /// With those that objected before.
     fn exclusions(&self) -> Result<Exclusions> {
         let mut exclusions = whom::exclusions(&self.arguments.whom)?;
-        let own = self.arguments.results.out.join(EXCLUDED);
-        if let Ok(file) = File::open(&own) {
-            exclusions.add_file(&own.shown().to_string(), BufReader::new(file))?;
-        }
+        whom::add_if_there(&mut exclusions, &self.arguments.results.out.join(EXCLUDED))?;
         Ok(exclusions)
     }
 
@@ -353,7 +354,7 @@ impl Repeated<'_> {
         for answer in answers {
             let Some((group, job)) = self.in_flight.remove(&answer.id) else { continue };
             if answer.outcome == Outcome::Prohibited {
-                self.leave_out(&job)?;
+                self.leave_out(&job, answer.detail.as_deref())?;
             }
             let mut row = row(job, answer);
             row.group = Some(self.groups[group].name.clone());
@@ -364,10 +365,11 @@ impl Repeated<'_> {
     }
 
     /// For good: it is in a file of the scan.
-    fn leave_out(&mut self, job: &Job) -> Result<()> {
-        let (prefix, address) = (network(job.address.ip()), job.address.ip());
-        tell!("warning: {prefix} is left out from now on: {address} answered: administratively prohibited (ICMP)");
-        self.append(EXCLUDED, &format!("{prefix} # {address} answered: administratively prohibited (ICMP)\n"))?;
+    fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
+        let prefix = network(job.address.ip());
+        let reason = objection(job.address.ip(), detail);
+        tell!("warning: {prefix} is left out from now on: {reason}");
+        self.append(EXCLUDED, &format!("{prefix} # {}\n", shown(&reason)))?;
         let is_meant = |job: &Job| prefix.contains(&job.address.ip().to_canonical());
         for job in self.jobs.iter_mut().flatten() {
             job.take_if(|job| is_meant(job));

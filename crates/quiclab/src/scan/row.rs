@@ -73,6 +73,15 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// What it takes of memory.
+    pub fn bytes(&self) -> usize {
+        let text = match self {
+            Cell::Text(Some(text)) => text.len(),
+            _ => 0,
+        };
+        size_of::<Self>() + text
+    }
+
     /// In JSON.
     pub fn to_json(&self) -> Value {
         match self {

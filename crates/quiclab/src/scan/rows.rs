@@ -15,11 +15,13 @@ use super::row::{COLUMNS, Cell, ScanColumn, ScanRow, cells};
 
 /// Rows of Parquet that are written together.
 const GROUP: usize = 20_000;
+/// Or so many bytes of them.
+const GROUP_BYTES: usize = 16 << 20;
 
 /// A file that rows are added to.
 pub enum RowsFile {
-    /// Rows that wait for their group.
-    Parquet(Box<RunsWriter>, Vec<Vec<Cell>>),
+    /// Rows that wait for their group, and their bytes.
+    Parquet(Box<RunsWriter>, Vec<Vec<Cell>>, usize),
     /// With a header.
     Csv(Box<csv::Writer<File>>),
     /// An object in each line.
@@ -34,7 +36,7 @@ impl RowsFile {
     pub fn create(path: &Path) -> Result<Self> {
         let create = || File::create(path).with_context(|| format!("{}: cannot be created", path.shown()));
         Ok(match path.extension().and_then(|end| end.to_str()) {
-            Some("parquet") => RowsFile::Parquet(Box::new(RunsWriter::create(path, &columns(&[]))?), Vec::new()),
+            Some("parquet") => RowsFile::Parquet(Box::new(RunsWriter::create(path, &columns(&[]))?), Vec::new(), 0),
             Some("csv") => {
                 let mut writer = csv::Writer::from_writer(create()?);
                 writer.write_record(COLUMNS.iter().map(|(name, _)| name))?;
@@ -59,11 +61,13 @@ impl RowsFile {
     /// Where it cannot be written.
     pub fn add_cells(&mut self, row: Vec<Cell>) -> Result<()> {
         match self {
-            RowsFile::Parquet(writer, rows) => {
+            RowsFile::Parquet(writer, rows, bytes) => {
+                *bytes += row.iter().map(Cell::bytes).sum::<usize>();
                 rows.push(row);
-                if rows.len() >= GROUP {
+                if rows.len() >= GROUP || *bytes >= GROUP_BYTES {
                     writer.write(&columns(rows))?;
                     rows.clear();
+                    *bytes = 0;
                 }
             }
             RowsFile::Csv(writer) => writer.write_record(row.iter().map(Cell::to_text))?,
@@ -81,7 +85,7 @@ impl RowsFile {
     /// Where it cannot be written.
     pub fn finish(self) -> Result<()> {
         match self {
-            RowsFile::Parquet(mut writer, rows) => {
+            RowsFile::Parquet(mut writer, rows, _) => {
                 if !rows.is_empty() {
                     writer.write(&columns(&rows))?;
                 }

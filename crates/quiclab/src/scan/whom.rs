@@ -122,17 +122,56 @@ pub fn jobs_at(list: &Path, asked: impl Iterator<Item = (u64, IpAddr)>) -> Resul
 /// Where one of them cannot be read whole: then nobody may be asked.
 pub fn exclusions(options: &WhomOptions) -> Result<Exclusions> {
     let mut exclusions = Exclusions::default();
-    let own = config_folder().map(|folder| folder.join("quiclab/scan-exclude.txt")).filter(|file| file.exists());
-    for file in own.iter().chain(&options.exclude) {
+    let own = config_folder()?.join("quiclab/scan-exclude.txt");
+    add_if_there(&mut exclusions, &own)?;
+    for file in &options.exclude {
         exclusions.add_file(&file.shown().to_string(), BufReader::new(open(file)?))?;
     }
     Ok(exclusions)
 }
 
+/// Adds a file that need not exist.
+///
+/// # Errors
+/// Where it exists, or may exist, and cannot be read: behind a symbolic link to nowhere, in a folder that cannot be searched.
+pub fn add_if_there(exclusions: &mut Exclusions, file: &Path) -> Result<()> {
+    match File::open(file) {
+        Ok(opened) => _ = exclusions.add_file(&file.shown().to_string(), BufReader::new(opened))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(link) = file.ancestors().find(|path| leads_nowhere(path)) {
+                bail!(
+                    "{}: found a symbolic link to nowhere, expected a file of exclusions at {}\nhint: create what it leads to, or remove it",
+                    link.shown(),
+                    file.shown()
+                );
+            }
+        }
+        Err(error) => {
+            let text = format!(
+                "{}: cannot be opened, so who is excluded is not known\nhint: nobody is asked until it can be read, or does not exist",
+                file.shown()
+            );
+            return Err(error).context(text);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a path is a symbolic link whose end does not exist.
+fn leads_nowhere(path: &Path) -> bool {
+    path.is_symlink() && matches!(fs::metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
+}
+
 /// By the XDG Base Directory Specification.
-fn config_folder() -> Option<PathBuf> {
+///
+/// # Errors
+/// Where the environment names none: a scan that cannot find the user's exclusions must not take that for none.
+fn config_folder() -> Result<PathBuf> {
     let from = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    from("XDG_CONFIG_HOME").or_else(|| Some(from("HOME")?.join(".config")))
+    let folder = from("XDG_CONFIG_HOME").or_else(|| Some(from("HOME")?.join(".config")));
+    folder.context(
+        "the folder of scan-exclude.txt is not known: found neither XDG_CONFIG_HOME nor HOME in the environment\nhint: set HOME, as a login does",
+    )
 }
 
 fn open(file: &Path) -> Result<File> {
@@ -347,4 +386,49 @@ fn system_resolver() -> Result<SocketAddr> {
 /// Where it cannot be made.
 pub fn make_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.shown().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn error_of(file: &Path) -> String {
+        let error = add_if_there(&mut Exclusions::default(), file).expect_err("an error");
+        format!("{error:#}")
+    }
+
+    #[test]
+    fn exclusions_that_may_exist_and_cannot_be_read_are_an_error_that_names_them() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("quiclab");
+        let file = folder.join("scan-exclude.txt");
+        let shown = |path: &Path| path.shown().to_string();
+        add_if_there(&mut Exclusions::default(), &file).expect("without a folder there is none");
+        symlink(scratch.path().join("gone"), &folder).unwrap();
+        let error = error_of(&file);
+        assert!(error.starts_with(&shown(&folder)) && error.contains("link to nowhere"), "the folder: {error}");
+        fs::remove_file(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        add_if_there(&mut Exclusions::default(), &file).expect("without a file there is none");
+        symlink("elsewhere.txt", &file).unwrap();
+        let error = error_of(&file);
+        assert!(error.starts_with(&shown(&file)) && error.contains("hint:"), "the file: {error}");
+        fs::write(folder.join("elsewhere.txt"), "8.8.8.0/24\n").unwrap();
+        let mut exclusions = Exclusions::default();
+        add_if_there(&mut exclusions, &file).expect("the link leads somewhere");
+        assert_eq!(exclusions.entries().count(), 1);
+        fs::remove_file(&file).unwrap();
+        symlink(&file, &file).unwrap();
+        assert!(error_of(&file).starts_with(&shown(&file)), "a loop");
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert!(error_of(&file).contains(&shown(&file)), "a folder");
+        fs::remove_dir(&file).unwrap();
+        fs::remove_file(folder.join("elsewhere.txt")).unwrap();
+        fs::remove_dir(&folder).unwrap();
+        fs::write(&folder, "").unwrap();
+        assert!(error_of(&file).starts_with(&shown(&file)), "below a file");
+    }
 }

@@ -1,9 +1,11 @@
-//! What happens to a scan whose machine has no room, no descriptors, or another scan in the same folder.
+//! What happens to a scan whose machine has no room, no descriptors, or another scan in the same folder; whose exclusions cannot be read; or
+//! one of whose servers speaks for others.
 
 use std::{
     collections::BTreeSet,
     fs,
-    net::UdpSocket,
+    net::{IpAddr, UdpSocket},
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -21,8 +23,121 @@ pub const CASES: &[Case] = &[
     ("two_scans_do_not_share_a_folder", &[], two_scans_do_not_share_a_folder),
     ("a_scan_without_descriptors_says_so", &[], a_scan_without_descriptors_says_so),
     ("a_scan_without_ports_says_so", &[], a_scan_without_ports_says_so),
+    ("hosts_that_send_icmp_errors_about_others_silence_nobody", &[], icmp_errors_about_others_silence_nobody),
+    ("icmp_errors_that_quote_too_little_exclude_nobody", &[], icmp_errors_that_quote_too_little_exclude_nobody),
+    ("unreadable_exclusions_stop_a_scan_before_anyone_is_asked", &[], unreadable_exclusions_stop_a_scan),
     ("a_kill_between_the_addresses_of_a_name_skips_none", &[], a_kill_between_the_addresses_of_a_name_skips_none),
 ];
+
+/// They are asked last, while nobody else has an answer: they know the port, and send errors about all of them.
+fn icmp_errors_about_others_silence_nobody() {
+    const TARGETS: usize = 60;
+    let mut place = Place::enter();
+    place.description.groups.push(Group {
+        name: "private".to_owned(),
+        origin_as: 64_501,
+        prefixes: vec!["fd00:64::/32".parse().unwrap()],
+    });
+    let (mut others, mut list) = (Vec::new(), String::new());
+    for target in 0..TARGETS {
+        // Of another network each, so that a row that is prohibited leaves out no other one.
+        let address = if target % 2 == 0 { format!("100.64.{target}.1") } else { format!("fd00:64:{target:x}::1") };
+        place.host(&address, 1, Behaviour::Silent);
+        others.push(address.parse::<IpAddr>().unwrap());
+        list.push_str(&format!("{address}\n"));
+    }
+    let (v4, v6): (Vec<_>, Vec<_>) = others.iter().partition(|other| other.is_ipv4());
+    let hostile = [("100.80.0.1", &v4), ("100.80.1.1", &v4), ("fd00:64:ff::1", &v6), ("fd00:64:fe::1", &v6)];
+    for ((address, others), quoted) in hostile.into_iter().zip([8, 500].into_iter().cycle()) {
+        let why = Unreachable::Prohibited;
+        place.host(address, 1, Behaviour::IcmpAboutOthers { why, others: others.clone(), quoted });
+        list.push_str(&format!("{address}\n"));
+    }
+    let list = place.file("list", &list);
+    let out = place.path("out");
+    let internet = Internet::start(&place.description).expect("an Internet");
+    let output = place.scan(&list, &out, &["--timeout", "4 s"]);
+    check(&output);
+    let truth = internet.stop().unwrap();
+    assert!(truth.counters.to_clients >= 2 * TARGETS as u64, "messages arrived: {:?}", truth.counters);
+    let rows = rows(&out);
+    assert_eq!(rows.len(), TARGETS + hostile.len());
+    for (address, row) in rows {
+        assert_eq!(row["outcome"], "silent", "{address}: {row}");
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!said.contains("left out"), "{said}");
+    place.leave();
+}
+
+/// As many routers do (RFC 792), for the datagram that they do not forward.
+fn icmp_errors_that_quote_too_little_exclude_nobody() {
+    let mut place = Place::enter();
+    let hosts = [("100.64.0.1", 8, "silent"), ("100.64.1.1", 8 + 25, "silent"), ("100.64.2.1", 8 + 26, "prohibited")];
+    for (address, quoted, _) in hosts {
+        let others = vec![address.parse().unwrap()];
+        place.host(address, 1, Behaviour::IcmpAboutOthers { why: Unreachable::Prohibited, others, quoted });
+    }
+    let list = place.file("list", &hosts.map(|(address, ..)| format!("{address}\n")).concat());
+    let out = place.path("out");
+    let internet = Internet::start(&place.description).expect("an Internet");
+    let output = place.scan(&list, &out, &["--timeout", "2 s"]);
+    check(&output);
+    internet.stop().unwrap();
+    let rows = rows(&out);
+    for (address, quoted, outcome) in hosts {
+        let row = &rows[address];
+        assert_eq!(row["outcome"], outcome, "{quoted} bytes: {row}");
+        let detail = row["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("ICMP type 3 code 13 from {address}")), "{detail}");
+        assert_eq!(detail.contains("quotes no connection ID, and ended nothing"), outcome == "silent", "{detail}");
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(said.matches("is left out from now on").count(), 1, "{said}");
+    assert!(said.contains("100.64.2.0/24 is left out"), "{said}");
+    place.leave();
+}
+
+fn unreadable_exclusions_stop_a_scan() {
+    let mut place = Place::enter();
+    let list = refusing(&mut place, 3);
+    let internet = Internet::start(&place.description).expect("an Internet");
+    // Where the scans of this place look for the user's own.
+    let own = place.path("quiclab");
+    let refused = |more: &[&str], parts: &[&str]| {
+        let output = place.scan(&list, &place.path("out"), more);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    };
+    let link = |to: &str, at: &Path| {
+        _ = fs::remove_file(at);
+        symlink(to, at).unwrap();
+    };
+    let file = own.join("scan-exclude.txt");
+    let again: &[&str] = &["--every", "1s", "--for", "1s"];
+    link("gone", &own);
+    refused(&[], &["quiclab: found a symbolic link to nowhere", "hint:"]);
+    refused(again, &["quiclab: found a symbolic link to nowhere", "hint:"]);
+    fs::remove_file(&own).unwrap();
+    fs::create_dir(&own).unwrap();
+    link("gone.txt", &file);
+    refused(&[], &["quiclab/scan-exclude.txt: found a symbolic link to nowhere", "hint:"]);
+    // Root may read everything; a loop of links it may not.
+    link("scan-exclude.txt", &file);
+    refused(&[], &["quiclab/scan-exclude.txt: cannot be opened", "hint:"]);
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "100.64.9.0/24\nAS13335\n").unwrap();
+    refused(&[], &["line 2: found \"AS13335\", expected prefixes", "hint:"]);
+    refused(&["--dry-run"], &["line 2: found \"AS13335\", expected prefixes", "hint:"]);
+    fs::remove_file(&file).unwrap();
+    let missing = place.path("missing.txt").display().to_string();
+    refused(&["--exclude", &missing], &["missing.txt: cannot be opened"]);
+    check(&place.scan(&list, &place.path("out"), &[]));
+    let truth = internet.stop().unwrap();
+    assert_eq!(truth.counters.from_clients, 3, "nobody was asked before");
+    place.leave();
+}
 
 /// Hosts that answer with an ICMP error, and their list.
 fn refusing(place: &mut Place, count: usize) -> PathBuf {

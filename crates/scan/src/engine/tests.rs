@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::icmp::{QUOTE_BYTES, Quote};
 
 #[path = "../../tests/it/common/client.rs"]
 #[allow(dead_code)]
@@ -29,8 +30,8 @@ enum Sent {
     LongHeader(u8, u32, Vec<u8>),
     /// Frames in an Initial packet that can be opened.
     Frames(Vec<u8>),
-    /// An ICMP error.
-    Icmp(u8, u8),
+    /// An ICMP error, which quotes so many bytes of the first datagram.
+    Icmp(u8, u8, usize),
     Nothing,
 }
 
@@ -43,13 +44,17 @@ fn sent() -> impl Strategy<Value = Sent> {
         (0x80u8.., prop_oneof![Just(0u32), Just(1), any::<u32>()], bytes())
             .prop_map(|(first, version, rest)| { Sent::LongHeader(first, version, rest) }),
         frames.prop_map(Sent::Frames),
-        (any::<u8>(), any::<u8>()).prop_map(|(kind, code)| Sent::Icmp(kind, code)),
+        (any::<u8>(), any::<u8>(), 0usize..40).prop_map(|(kind, code, quoted)| Sent::Icmp(kind, code, quoted)),
         Just(Sent::Nothing),
     ]
 }
 
 fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
+}
+
+fn icmp(destination: SocketAddr, kind: u8, code: u8, quoted: &[u8]) -> IcmpError {
+    IcmpError { destination, kind, code, information: 0, sender: None, quote: Quote::new(quoted) }
 }
 
 proptest! {
@@ -64,6 +69,7 @@ proptest! {
         let first = engine.outgoing(0).pop_front().expect("a first flight");
         let client = Client::new(local, &first.bytes);
         let now = engine.now();
+        let datagram = first.bytes.clone();
         engine.on_sent(first, now);
         for (number, sent) in (0u8..).zip(answers) {
             let payload = match sent {
@@ -73,8 +79,8 @@ proptest! {
                     [&[first], &version.to_be_bytes()[..], &id, &rest].concat()
                 }
                 Sent::Frames(frames) => client.initial(number, &frames, 1200),
-                Sent::Icmp(kind, code) => {
-                    engine.on_icmp(&IcmpError { destination: server, kind, code, information: 0 });
+                Sent::Icmp(kind, code, quoted) => {
+                    engine.on_icmp(&icmp(server, kind, code, &datagram[..quoted]));
                     continue;
                 }
                 Sent::Nothing => {
@@ -183,5 +189,55 @@ fn handshakes_with_one_address_end_in_any_order() {
             assert_eq!(listed, left, "{order:?}");
         }
         assert!(engine.by_address.is_empty());
+    }
+}
+
+/// A host that is scanned itself learns the port of the socket, which all targets have in common, and one connection ID: its own.
+#[test]
+fn a_forged_icmp_error_about_another_target_changes_nothing() {
+    let families = [
+        ("192.0.2.1:443", "192.0.2.2:443", [(3, 13), (3, 3), (11, 0)]),
+        ("[2001:db8::1]:443", "[2001:db8::2]:443", [(1, 1), (1, 4), (3, 0)]),
+    ];
+    for (hostile, other, messages) in families {
+        let settings = ScanSettings { timeout: TIMEOUT, ..ScanSettings::default() };
+        let mut engine = Engine::new(&settings, 1, clock()).expect("an engine");
+        let mut datagrams = Vec::new();
+        for (id, target) in [hostile, other].into_iter().enumerate() {
+            let request = Request { id: id as u64, address: address(target), server_name: None, keeps_packets: false };
+            engine.ask(request, 0, address("0.0.0.0:5000"));
+            let sent = engine.outgoing(0).pop_front().expect("a first flight");
+            datagrams.push(sent.bytes.clone());
+            let now = engine.now();
+            engine.on_sent(sent, now);
+        }
+        let own = &datagrams[0];
+        for (kind, code) in messages {
+            // Eight bytes of UDP, as the kernel hands them over: no payload. Then as much as the host knows, and guesses.
+            for quoted in [&[][..], &own[..8], own, &[0xff; QUOTE_BYTES]] {
+                engine.on_icmp(&icmp(address(other), kind, code, quoted));
+            }
+        }
+        assert_eq!((engine.counters().icmp_errors, engine.counters().unproven_icmp_errors), (12, 12));
+        engine.advance();
+        assert!(!engine.hand_out(&mut |answer| panic!("{answer:?}")), "a handshake is over");
+        // Who has seen the datagram ends it.
+        let (kind, code) = messages[0];
+        engine.on_icmp(&icmp(address(hostile), kind, code, own));
+        engine.advance();
+        let mut ended = Vec::new();
+        engine.hand_out(&mut |answer| ended.push((answer.id, answer.outcome)));
+        assert_eq!(ended, [(0, Outcome::Prohibited)]);
+        engine.pass(2 * TIMEOUT);
+        engine.advance();
+        while let Some(outgoing) = engine.outgoing(0).pop_front() {
+            let now = engine.now();
+            engine.on_sent(outgoing, now);
+        }
+        let mut answers = Vec::new();
+        engine.hand_out(&mut |answer| answers.push(answer));
+        assert_eq!(answers.iter().map(|answer| answer.outcome).collect::<Vec<_>>(), [Outcome::Silent]);
+        let detail = answers[0].detail.as_deref().expect("a note");
+        assert!(detail.contains("quotes no connection ID, and ended nothing"), "{detail}");
     }
 }

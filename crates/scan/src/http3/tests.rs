@@ -39,6 +39,7 @@ fn a_response_has_the_fields_that_were_asked_for() {
         server: Some("cloudflare".into()),
         alt_svc: Some("h3=\":443\", h2=\":443\"".into()),
         headers: vec![("cf-ray".into(), "8f1-FRA".into())],
+        cut: None,
     };
     let read = ResponseReader::default().on_bytes(&stream, &wanting(&["cf-ray", "via"]));
     assert_eq!(read, Ok(Some(expected)));

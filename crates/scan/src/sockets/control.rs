@@ -69,8 +69,8 @@ pub unsafe fn of_received(message: &libc::msghdr) -> OfReceived {
 
 /// Beside nothing: what the kernel reports of a datagram that was sent.
 pub enum OfReport {
-    /// Type, code and information of an ICMP error.
-    Icmp { kind: u8, code: u8, information: u32 },
+    /// Type, code and information of an ICMP error, and who sent it.
+    Icmp { kind: u8, code: u8, information: u32, sender: Option<IpAddr> },
     /// When the datagram with this number left, in nanoseconds since the Unix epoch.
     Left { number: u32, unix_ns: u64 },
 }
@@ -80,12 +80,13 @@ pub enum OfReport {
 /// # Safety
 /// The kernel has filled in the header's control data, which are still there.
 pub unsafe fn of_report(message: &libc::msghdr) -> Option<OfReport> {
-    let (mut error, mut unix_ns) = (None, None);
+    let (mut error, mut sender, mut unix_ns) = (None, None, None);
     // SAFETY: by the caller.
     unsafe {
         visit(message, |level, kind, data| match (level, kind) {
             (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                 error = read::<libc::sock_extended_err>(data);
+                sender = data.get(mem::size_of::<libc::sock_extended_err>()..).and_then(address_in);
             }
             // The first of three times is the kernel's own.
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => unix_ns = read::<libc::timespec>(data).map(nanoseconds),
@@ -95,9 +96,19 @@ pub unsafe fn of_report(message: &libc::msghdr) -> Option<OfReport> {
     let error = error?;
     match error.ee_origin {
         libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
-            Some(OfReport::Icmp { kind: error.ee_type, code: error.ee_code, information: error.ee_info })
+            Some(OfReport::Icmp { kind: error.ee_type, code: error.ee_code, information: error.ee_info, sender })
         }
         libc::SO_EE_ORIGIN_TIMESTAMPING => unix_ns.map(|unix_ns| OfReport::Left { number: error.ee_data, unix_ns }),
+        _ => None,
+    }
+}
+
+/// The address of the sender, which stands behind an error. `None`: the kernel does not say.
+fn address_in(data: &[u8]) -> Option<IpAddr> {
+    let family = read::<libc::sa_family_t>(data)?;
+    match i32::from(family) {
+        libc::AF_INET => read::<libc::sockaddr_in>(data).map(|address| ipv4(address.sin_addr).into()),
+        libc::AF_INET6 => read::<libc::sockaddr_in6>(data).map(|it| Ipv6Addr::from(it.sin6_addr.s6_addr).into()),
         _ => None,
     }
 }

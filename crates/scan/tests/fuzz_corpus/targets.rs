@@ -16,7 +16,7 @@ pub type Target = fn(&[u8]);
 
 /// All of them, by the names of their corpora.
 #[allow(dead_code, reason = "for the test")]
-pub const ALL: [(&str, Target); 2] = [("handshake", handshake), ("response", response)];
+pub const ALL: [(&str, Target); 3] = [("handshake", handshake), ("icmp", icmp), ("response", response)];
 
 /// Datagrams of a server, and ICMP errors. Each begins with two bytes: what it is, and a length. Nobody who has not seen the client's keys
 /// completes a handshake, and each ends with one answer and leaves nothing behind.
@@ -42,7 +42,11 @@ pub fn handshake(input: &[u8]) {
                 offline.receive(&client.initial(number, data, 1200));
                 number = number.wrapping_add(u8::from(kind % 6 == 2));
             }
-            4 => offline.receive_icmp(data.first().copied().unwrap_or(3), data.get(1).copied().unwrap_or(3)),
+            4 => {
+                let (kind, code) = (data.first().copied().unwrap_or(3), data.get(1).copied().unwrap_or(3));
+                // Also what nobody would quote.
+                offline.receive_icmp(kind, code, if data.len() > 2 { &data[2..] } else { &first });
+            }
             _ => {
                 // Two packets in one datagram.
                 let one = client.initial(number, data, 600);
@@ -62,6 +66,32 @@ pub fn handshake(input: &[u8]) {
     assert!(is_empty);
 }
 
+/// ICMP errors about a handshake. Each has five bytes: type, code, and how many bytes of the datagram it quotes; then place and bits
+/// of a byte that is changed. Only a quote with the connection ID ends anything.
+pub fn icmp(input: &[u8]) {
+    /// Up to the end of a connection ID of 20 bytes.
+    const ID_END: usize = 26;
+    let mut offline = Offline::new(None).expect("an engine");
+    let first = offline.send().into_iter().next().expect("a first flight");
+    assert_eq!(first[5], 20, "a connection ID of another length");
+    let mut is_proven = false;
+    for message in input.chunks_exact(5) {
+        let [kind, code, length, place, change] = *message else { continue };
+        let mut quoted = first[..usize::from(length)].to_vec();
+        if let Some(byte) = quoted.get_mut(usize::from(place)) {
+            *byte ^= change;
+        }
+        offline.receive_icmp(kind, code, &quoted);
+        is_proven |= quoted.len() >= ID_END && quoted[0] & 0x80 != 0 && quoted[1..ID_END] == first[1..ID_END];
+    }
+    let (answers, is_empty) = offline.finish();
+    assert_eq!(answers.len(), 1);
+    let by_icmp = [Outcome::Refused, Outcome::Prohibited, Outcome::Unreachable].contains(&answers[0].outcome);
+    assert!(by_icmp || answers[0].outcome == Outcome::Silent, "{:?}", answers[0].outcome);
+    assert!(is_proven || !by_icmp, "{:?} by errors without a connection ID", answers[0].outcome);
+    assert!(is_empty);
+}
+
 /// The stream of a response: the same whole, byte by byte, and in halves.
 pub fn response(input: &[u8]) {
     let settings = HttpSettings { headers: vec!["cf-ray".into(), "date".into()], ..HttpSettings::default() };
@@ -72,5 +102,10 @@ pub fn response(input: &[u8]) {
     if let Ok(Some(answer)) = whole {
         assert!((200..1000).contains(&answer.status), "{}", answer.status);
         assert!(answer.headers.iter().all(|(name, _)| settings.headers.contains(name)));
+        // What a scan keeps of each of many responses: a byte that is no text takes three.
+        let headers = answer.headers.iter().map(|(_, value)| value.len()).sum::<usize>();
+        assert!(headers <= 3 * 4096 && answer.headers.len() <= 32, "{headers} bytes");
+        let texts = answer.server.iter().chain(&answer.alt_svc).map(String::len);
+        assert!(texts.chain(answer.headers.iter().map(|(_, value)| value.len())).all(|bytes| bytes <= 3 * 1024));
     }
 }

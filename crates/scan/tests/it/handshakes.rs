@@ -85,6 +85,17 @@ fn a_response_to_a_head_request_is_read() {
 }
 
 #[test]
+fn of_a_long_field_the_beginning_is_kept_and_the_answer_says_so() {
+    let server = Server::start(Behaviour { speaks_http3: true, alt_svc_bytes: 30_000, ..Behaviour::default() });
+    let settings = ScanSettings { http: Some(HttpSettings::default()), ..patient() };
+    let answer = one(&settings, request(1, server.address));
+    assert_eq!(answer.outcome, Outcome::Completed, "{answer:?}");
+    assert_eq!(answer.http.and_then(|http| http.alt_svc), Some("x".repeat(1024)));
+    let detail = answer.detail.expect("a note");
+    assert!(detail.contains("only the beginning was kept of alt-svc (1024 of 30000 bytes)"), "{detail}");
+}
+
+#[test]
 fn a_server_without_http_is_completed_with_a_reason() {
     let server = Server::start(Behaviour::default());
     // Much longer than a handshake takes here and now, which is over before the timeout then.

@@ -4,7 +4,10 @@ use std::{fmt, net::IpAddr};
 
 use ipnet::{IpNet, Ipv4Net};
 
-use crate::{Name, line::quoted};
+use crate::{Name, line::quoted, name::is_autonomous_system};
+
+/// What an entry that names an autonomous system should be.
+pub(super) const NO_SYSTEM: &str = "prefixes: an AS number is not looked up";
 
 /// Who is excluded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +32,8 @@ impl Entry {
     /// Reads a prefix, an address or a name. `*.` before a name is allowed, and says the same as the name alone.
     ///
     /// # Errors
-    /// When it is none of these, or a prefix has bits beyond its length: what was meant is not clear then.
+    /// When it is none of these, or a prefix has bits beyond its length: what was meant is not clear then. When it is an AS number, which
+    /// would exclude nobody as a name.
     pub fn parse(text: &str) -> Result<Self, BadEntry> {
         let bad = |expected| Err(BadEntry { found: quoted(text), expected });
         if let Ok(address) = text.parse::<IpAddr>() {
@@ -43,6 +47,9 @@ impl Entry {
             };
         }
         let name = text.strip_prefix("*.").unwrap_or(text);
+        if is_autonomous_system(name) {
+            return bad(NO_SYSTEM);
+        }
         match Name::parse(name) {
             Ok(name) => Ok(Self::Name(name)),
             Err(_) => bad("a prefix, an address or a name"),

@@ -127,6 +127,19 @@ fn a_file_that_is_not_understood_whole_is_an_error_with_all_its_lines() {
 }
 
 #[test]
+fn an_as_number_is_an_error_and_no_name_that_excludes_nobody() {
+    for text in ["AS13335", "as13335", "*.AS13335", "AS13335.", "ASN13335", "AS-EXAMPLE"] {
+        let file = format!("8.8.8.0/24\n{text} # all of theirs\n");
+        let error = Exclusions::default().add_file("list.txt", file.as_bytes()).expect_err(text).to_string();
+        assert!(error.contains(&format!("line 2: found \"{text}\", expected prefixes")), "{error}");
+        assert!(error.contains("hint: write the prefixes that it announces"), "{error}");
+    }
+    let other = Exclusions::default().add_file("list.txt", &b"a b\n"[..]).unwrap_err().to_string();
+    assert!(!other.contains("hint:"), "{other}");
+    assert!(of_file("as\nasia\nas1.example\n").name(&Name::parse("www.as1.example").unwrap()).is_some());
+}
+
+#[test]
 fn a_prefix_can_be_added_while_the_scan_runs() {
     let mut exclusions = Exclusions::default();
     let prohibited = address("8.8.8.8");

@@ -33,10 +33,27 @@ pub struct Behaviour {
     pub retries: bool,
     /// Answers requests.
     pub speaks_http3: bool,
+    /// With a field `alt-svc` of so many bytes in each response, if more than none.
+    pub alt_svc_bytes: usize,
     /// Closes the connection behind a response.
     pub closes: bool,
     /// Remembers when Initial packets arrived.
     pub keeps_times: bool,
+}
+
+/// HEADERS of a response: status 200 (static 25), and `alt-svc` (static 83) of at least 127 bytes.
+fn long_response(alt_svc_bytes: usize) -> Vec<u8> {
+    // RFC 7541 section 5.1, with a prefix of seven bits.
+    let mut section = b"\x00\x00\xd9\x5f\x44\x7f".to_vec();
+    let mut rest = alt_svc_bytes - 127;
+    while rest >= 128 {
+        section.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    section.push(rest as u8);
+    section.resize(section.len() + alt_svc_bytes, b'x');
+    let length = section.len() as u32 | 0x8000_0000;
+    [&b"\x01"[..], &length.to_be_bytes(), &section].concat()
 }
 
 type Arrivals = Arc<Mutex<BTreeMap<Vec<u8>, u64>>>;
@@ -234,7 +251,10 @@ impl State {
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) if self.behaviour.speaks_http3 => {
                     let Some(stream) = connection.streams().accept(Dir::Bi) else { continue };
                     let mut sender = connection.send_stream(stream);
-                    _ = sender.write(RESPONSE);
+                    _ = match self.behaviour.alt_svc_bytes {
+                        0 => sender.write(RESPONSE),
+                        bytes => sender.write(&long_response(bytes)),
+                    };
                     _ = sender.finish();
                     has_answered = true;
                 }
