@@ -4,10 +4,12 @@
 use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
+
+use quiclab_units::shown;
 
 use crate::Sample;
 
@@ -16,6 +18,9 @@ pub const VERSION: u32 = 1;
 
 /// Longest line, in bytes: a certificate is in one of them.
 const LONGEST_LINE: usize = 64 << 10;
+
+/// Longest reason of the other end that is shown, in characters.
+const LONGEST_REASON: usize = 200;
 
 /// How long the other end may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,8 +75,8 @@ pub enum ControlError {
         /// The beginning of it.
         found: String,
     },
-    /// It does not want to.
-    #[error("{0}")]
+    /// It does not want to: why, in its words and one line.
+    #[error("the server says: {0}")]
     Refused(String),
 }
 
@@ -114,6 +119,12 @@ fn foreign(bytes: &[u8]) -> ControlError {
     ControlError::Foreign { found: String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned() }
 }
 
+/// What the other end gives as its reason, in one line, which is quoted as its own.
+pub(crate) fn refused(why: &str) -> ControlError {
+    let beginning: String = why.chars().take(LONGEST_REASON).collect();
+    ControlError::Refused(shown(&beginning).into_owned())
+}
+
 /// A connection to a server, over which each line is answered by one.
 #[derive(Debug)]
 pub(crate) struct Talk {
@@ -136,9 +147,14 @@ impl Talk {
         self.stream.write_all(&line(question))?;
         let mut buffer = [0; 4096];
         let mut length = 0;
+        let begin = Instant::now();
         loop {
             if let Some(line) = self.lines.take(&buffer[..length])? {
                 return parse(&line);
+            }
+            // However slowly the other end says something, it has to be a whole line in time.
+            if begin.elapsed() > PATIENCE {
+                return Err(io::Error::from(io::ErrorKind::TimedOut).into());
             }
             length = self.stream.read(&mut buffer)?;
             if length == 0 {
@@ -160,7 +176,7 @@ impl Control {
     pub fn connect(server: SocketAddr) -> Result<(Self, String, String), ControlError> {
         let mut control = Self(Talk::open(server)?);
         match control.ask(&Question::Hello { version: VERSION })? {
-            Answer::Hello { stack, authority } => Ok((control, stack, authority)),
+            Answer::Hello { stack, authority } => Ok((control, shown(&stack).into_owned(), authority)),
             other => Err(foreign(&line(&other))),
         }
     }
@@ -178,7 +194,7 @@ impl Control {
 
     fn ask(&mut self, question: &Question) -> Result<Answer, ControlError> {
         match self.0.ask(question)? {
-            Answer::Refused { why } => Err(ControlError::Refused(why)),
+            Answer::Refused { why } => Err(refused(&why)),
             answer => Ok(answer),
         }
     }
@@ -212,8 +228,16 @@ mod tests {
         ]);
         let (mut control, stack, authority) = Control::connect(server).unwrap();
         assert_eq!((&stack[..], &authority[..]), ("x 1", "pem"));
-        assert_eq!(control.sample(true).unwrap_err().to_string(), "busy");
+        assert_eq!(control.sample(true).unwrap_err().to_string(), "the server says: busy");
         assert!(matches!(control.sample(false).unwrap_err(), ControlError::Io(_)));
+    }
+
+    #[test]
+    fn a_reason_is_one_short_line_and_no_message_of_ours() {
+        let server = answering(&["{\"answer\":\"refused\",\"why\":\"no\\nquiclab: all tests passed\\u001b[2J\"}\n"]);
+        let error = Control::connect(server).unwrap_err().to_string();
+        assert_eq!(error, "the server says: no\\nquiclab: all tests passed\\u001b[2J");
+        assert!(refused(&"x".repeat(100_000)).to_string().len() < 300);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::Arrivals;
-use crate::control::{ControlError, Talk, VERSION};
+use crate::control::{ControlError, Talk, VERSION, refused};
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl Connection {
     /// Where the server refuses, or does not answer.
     pub fn ask(&mut self, question: &UdpQuestion) -> Result<UdpAnswer, ControlError> {
         match self.0.ask(question)? {
-            UdpAnswer::Refused { why } => Err(ControlError::Refused(why)),
+            UdpAnswer::Refused { why } => Err(refused(&why)),
             answer => Ok(answer),
         }
     }

@@ -28,6 +28,8 @@ const GLANCE: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the connection of a client that is refused stays.
 const REFUSED: Duration = Duration::from_secs(1);
+/// So many of them are kept open at a time.
+const MOST_REFUSED: usize = 16;
 /// How old CPU times may be: reading them takes a while.
 const CPU_AGE: Duration = Duration::from_millis(200);
 
@@ -75,7 +77,10 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
             if client.is_some() {
                 refused.retain(|(_, since)| since.elapsed() < REFUSED);
                 let _ = refuse(&stream, "the server tests with another client");
-                refused.push((stream, Instant::now()));
+                // More than a few at a time are no clients of perf.
+                if refused.len() < MOST_REFUSED {
+                    refused.push((stream, Instant::now()));
+                }
             } else if stream.set_nonblocking(true).is_ok() {
                 tell!("quiclab: counters are read by {from}");
                 client = Some(Client { stream, lines: Lines::default(), heard: Instant::now() });
@@ -115,12 +120,15 @@ impl Client {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return self.heard.elapsed() < PATIENCE,
             Err(_) => return false,
         };
-        self.heard = Instant::now();
         let mut taken = &buffer[..length];
         loop {
             let question = match self.lines.take(taken) {
-                Ok(Some(line)) => parse::<Question>(&line),
-                Ok(None) => return true,
+                Ok(Some(line)) => {
+                    // A client that says a byte now and then holds nothing.
+                    self.heard = Instant::now();
+                    parse::<Question>(&line)
+                }
+                Ok(None) => return self.heard.elapsed() < PATIENCE,
                 Err(error) => Err(error),
             };
             taken = &[];

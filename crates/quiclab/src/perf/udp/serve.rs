@@ -96,10 +96,12 @@ impl Server {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
                 Err(_) => return,
             };
-            heard = Instant::now();
             loop {
                 let question = match lines.take(taken) {
-                    Ok(Some(line)) => parse::<UdpQuestion>(&line),
+                    Ok(Some(line)) => {
+                        heard = Instant::now();
+                        parse::<UdpQuestion>(&line)
+                    }
                     Ok(None) => break,
                     Err(error) => Err(error),
                 };
