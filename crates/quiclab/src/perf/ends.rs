@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{Read, Seek},
+    io::{self, Read, Seek},
     path::{Path, PathBuf},
 };
 
@@ -16,6 +16,7 @@ use quiclab_experiment::{
     run::word,
     stack::{PERF, Role, Transport},
 };
+use quiclab_inputs::open_unlinked_with;
 use quiclab_perf::{Sample, Tracker};
 use quiclab_testbed::loopback::{Endpoint, Start};
 
@@ -112,7 +113,12 @@ impl End {
     /// Where that is no progress.
     pub fn read(&mut self) -> Result<()> {
         if self.file.is_none() {
-            self.file = File::options().read(true).write(true).open(&self.path).ok();
+            // It can be anything that an endpoint can make, such as a link to a file that would be cut.
+            self.file = match open_unlinked_with(&self.path, File::options().read(true).write(true)) {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error).with_context(|| self.path.display().to_string()),
+            };
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut bytes = Vec::new();

@@ -1,13 +1,12 @@
 //! What a test reports under its load: rows while it runs, and its results.
 
 use std::{
-    fs::OpenOptions,
     io::Read,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
+use quiclab_inputs::open_unlinked;
 use quiclab_perf::{
     ExchangeInterval, Exchanges, Interval, Latencies, Load, Reading, Summary, count, exchange_interval, exchanges,
     interval, summary, summary_of_both,
@@ -119,8 +118,8 @@ pub fn latencies(place: &Place, after: &Reading, load: Load) -> Result<Latencies
 /// A file of a program that can be anything.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    file.and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).with_context(|| path.display().to_string())?;
+    open_unlinked(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+        .with_context(|| path.display().to_string())?;
     Ok(bytes)
 }

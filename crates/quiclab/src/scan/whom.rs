@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_inputs::open_regular;
 use quiclab_targets::{
     Exclusions, Host, List, ListError, ListHash, Name, Target,
     exclusions::Origin,
@@ -17,7 +18,10 @@ use quiclab_targets::{
 };
 use quiclab_units::{Duration, ShowPath};
 
-use crate::cli::{Addresses, WhomOptions};
+use crate::{
+    cli::{Addresses, WhomOptions},
+    given, signals,
+};
 
 /// Lines that cannot be read and are reported one by one.
 const MOST_REPORTED: u64 = 10;
@@ -72,6 +76,8 @@ pub fn list_file(given: &Path, folder: &Path) -> Result<PathBuf> {
     // Another scan may be reading the file of this name: it keeps its own until it finds that the folder is in use.
     let new = folder.join(format!("targets.{}", std::process::id()));
     let copy = || {
+        // Nothing else is under way: a signal need not wait for who writes.
+        let _reading = signals::reading();
         let mut file = File::create(&new)?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
         fs::rename(&new, &path)
@@ -124,7 +130,8 @@ pub fn exclusions(options: &WhomOptions) -> Result<Exclusions> {
     let mut exclusions = Exclusions::default();
     let own = config_folder().map(|folder| folder.join("quiclab/scan-exclude.txt")).filter(|file| file.exists());
     for file in own.iter().chain(&options.exclude) {
-        exclusions.add_file(&file.shown().to_string(), BufReader::new(open(file)?))?;
+        // It may come through a pipe, which a signal has to end.
+        exclusions.add_file(&file.shown().to_string(), &given::read(file, given::MOST_LIST_BYTES)?[..])?;
     }
     Ok(exclusions)
 }
@@ -136,7 +143,7 @@ fn config_folder() -> Option<PathBuf> {
 }
 
 fn open(file: &Path) -> Result<File> {
-    File::open(file).with_context(|| format!("{}: cannot be opened", file.shown()))
+    open_regular(file).with_context(|| format!("{}: cannot be opened", file.shown()))
 }
 
 impl<'a> Whom<'a> {
