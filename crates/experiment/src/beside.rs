@@ -1,66 +1,108 @@
 //! Files beside an experiment file: paths to include, and traces. Their contents take the place of their names when the experiment is read, so
 //! that a run needs nothing but itself.
+//!
+//! Whoever wrote the experiment chose these files, and they may be files of the user that are none of his business. So a file that is
+//! refused is told by its name, by the place in it and by what was expected there, and never by what it contains.
+
+mod included;
+mod trace;
 
 use std::path::Path;
 
 use quiclab_path::scenario::CrossTraffic;
 use toml::{Table, Value};
 
-use crate::{
-    settings::{INCLUDE, SCENARIO, stages::LISTS, takes::Refused},
-    value::inline,
-};
+use crate::settings::{INCLUDE, SCENARIO, stages::LISTS, takes::Refused};
 
-/// Gives the text of a file that an experiment file names: by the experiment file and the name in it. The error says why there is none.
-pub type ReadBeside = fn(&str, &str) -> Result<String, String>;
+/// The longest path in a file of its own, and the longest trace of delays: more than a million steps.
+const MOST_TEXT_BYTES: u64 = 16 << 20;
+/// The longest trace of a rate: some 30 million opportunities.
+const MOST_TRACE_BYTES: u64 = 256 << 20;
+
+/// A file that an experiment names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedFile<'a> {
+    /// The experiment file.
+    pub experiment: &'a str,
+    /// The name, relative to the folder of the experiment file.
+    pub name: &'a str,
+    /// The folder outside of which nothing may be read, relative to that of the experiment file and empty for that itself. `None` where
+    /// the user named the file on the command line.
+    pub below: Option<&'a str>,
+    /// A longer file is refused before it is read.
+    pub most_bytes: u64,
+}
+
+/// Gives the text of a file that an experiment names. The error says why there is none, without the name.
+pub type ReadBeside = fn(&NamedFile<'_>) -> Result<String, String>;
 
 /// For experiments that may name no other files.
-pub(crate) fn read_nothing(_: &str, _: &str) -> Result<String, String> {
+pub(crate) fn read_nothing(_: &NamedFile<'_>) -> Result<String, String> {
     Err("a file cannot be named here".to_owned())
 }
 
-/// The value of a setting with the contents of files in place of their names.
-///
-/// # Errors
-/// A file that cannot be read, or that is not what the key needs.
-pub(crate) fn with_contents(key: &str, value: Value, file: &str, read: ReadBeside) -> Result<Value, Refused> {
-    let read = |name: &str| read(file, name).map_err(|message| Refused::from(format!("{name}: {message}")));
-    match value {
-        Value::String(name) if key == INCLUDE && name != "none" => Ok(Value::Table(included(&name, &read)?)),
-        Value::String(text) if key == SCENARIO && text != "none" => Ok(Value::Table(scenario(&text)?)),
-        Value::Array(stages) if LISTS.contains(&key) => with_traces(stages, "", &read),
-        other => Ok(other),
+/// Reads the files that one experiment names.
+#[derive(Clone, Copy)]
+pub(crate) struct Beside<'a> {
+    /// The experiment file.
+    pub(crate) experiment: &'a str,
+    pub(crate) read: ReadBeside,
+    /// Who named the file.
+    pub(crate) named_by: NamedBy,
+}
+
+/// Who named a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedBy {
+    /// The experiment file: it may name what is below its folder.
+    Experiment,
+    /// The user, on the command line: any file.
+    User,
+}
+
+impl Beside<'_> {
+    /// The value of a setting with the contents of files in place of their names.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that is not what the key needs.
+    pub(crate) fn with_contents(&self, key: &str, value: Value) -> Result<Value, Refused> {
+        let below = (self.named_by == NamedBy::Experiment).then_some("");
+        match value {
+            Value::String(name) if key == INCLUDE && name != "none" => {
+                let folder = Path::new(&name).parent().and_then(Path::to_str).unwrap_or_default();
+                let text = self.text(&name, below, MOST_TEXT_BYTES).map_err(|message| format!("{name}: {message}"))?;
+                let traces = Traces { beside: self, folder, below: below.or(Some(folder)) };
+                Ok(Value::Table(included::read(&name, &text, &traces)?))
+            }
+            Value::String(text) if key == SCENARIO && text != "none" => Ok(Value::Table(scenario(&text)?)),
+            Value::Array(stages) if LISTS.contains(&key) => {
+                let traces = Traces { beside: self, folder: "", below };
+                let of_stage = |stage: Value| match stage {
+                    Value::Table(stage) => match traces.put(stage) {
+                        Ok(stage) => Ok(Value::Table(stage)),
+                        Err(trace::Wrong { file: Some(name), message, .. }) => Err(format!("{name}: {message}").into()),
+                        Err(trace::Wrong { key, message, .. }) => Err(format!("{key}: {message}").into()),
+                    },
+                    other => Ok(other),
+                };
+                stages.into_iter().map(of_stage).collect::<Result<_, Refused>>().map(Value::Array)
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn text(&self, name: &str, below: Option<&str>, most_bytes: u64) -> Result<String, String> {
+        (self.read)(&NamedFile { experiment: self.experiment, name, below, most_bytes })
     }
 }
 
-/// The file of a path: its name, and its two lists.
-fn included(name: &str, read: &dyn Fn(&str) -> Result<String, Refused>) -> Result<Table, Refused> {
-    let text = read(name)?;
-    let wrong = |message: String| Refused::from(format!("{name}: {message}"));
-    let mut table: Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
-    for key in ["title", "source"] {
-        match table.remove(key) {
-            Some(Value::String(_)) => {}
-            Some(other) => return Err(wrong(format!("{key}: found {}, expected a string", inline(&other)))),
-            None => return Err(wrong(format!("{key}: missing; expected a string"))),
-        }
-    }
-    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
-    let folder = Path::new(name).parent().and_then(Path::to_str).unwrap_or_default();
-    let mut contents = Table::from_iter([("include".to_owned(), Value::String(stem.to_owned()))]);
-    for list in LISTS {
-        let key = list.trim_start_matches("path.");
-        let stages = match table.remove(key) {
-            Some(Value::Array(stages)) => with_traces(stages, folder, read)?,
-            Some(other) => return Err(wrong(format!("{key}: found {}, expected a list of stages", inline(&other)))),
-            None => return Err(wrong(format!("{key}: missing; expected a list of stages"))),
-        };
-        contents.insert(key.to_owned(), stages);
-    }
-    match table.keys().next() {
-        Some(key) => Err(wrong(format!("{key}: unknown key; expected title, source, to_client, to_server"))),
-        None => Ok(contents),
-    }
+/// Reads the traces that stages name.
+struct Traces<'a> {
+    beside: &'a Beside<'a>,
+    /// Names are relative to this folder, which is relative to that of the experiment file.
+    folder: &'a str,
+    /// As [`NamedFile::below`].
+    below: Option<&'a str>,
 }
 
 /// A scenario of the interop runner, and its two lists.
@@ -84,62 +126,4 @@ fn scenario(text: &str) -> Result<Table, Refused> {
         }
     }
     Ok(contents)
-}
-
-/// Stages with the contents of traces in place of `file`, which is below `folder`.
-fn with_traces(
-    stages: Vec<Value>,
-    folder: &str,
-    read: &dyn Fn(&str) -> Result<String, Refused>,
-) -> Result<Value, Refused> {
-    let of_stage = |stage: Value| {
-        let Value::Table(mut table) = stage else { return Ok(stage) };
-        let reader: fn(&str) -> Result<Value, String> = match table.get("stage").and_then(Value::as_str) {
-            Some("rate_trace") => opportunities,
-            Some("delay_trace") => steps,
-            _ => return Ok(Value::Table(table)),
-        };
-        let Some(name) = table.remove("file") else { return Ok(Value::Table(table)) };
-        let Value::String(name) = name else {
-            return Err(Refused::from(format!("file: found {}, expected the name of a file", inline(&name))));
-        };
-        let name = Path::new(folder).join(name).display().to_string();
-        let key =
-            if table.get("stage").and_then(Value::as_str) == Some("rate_trace") { "milliseconds" } else { "steps" };
-        if table.contains_key(key) {
-            return Err(Refused::from(format!("{key}: found a value in addition to file; expected one of the two")));
-        }
-        let contents = reader(&read(&name)?).map_err(|message| Refused::from(format!("{name}: {message}")))?;
-        table.insert(key.to_owned(), contents);
-        Ok(Value::Table(table))
-    };
-    stages.into_iter().map(of_stage).collect::<Result<_, Refused>>().map(Value::Array)
-}
-
-/// Lines that are not empty and no comments, with their numbers from 1.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-}
-
-/// A Mahimahi trace as one text, with its numbers checked so that an error has their line.
-fn opportunities(text: &str) -> Result<Value, String> {
-    quiclab_path::rate_trace::DeliveryTrace::from_mahimahi(text).map_err(|error| error.to_string())?;
-    Ok(Value::String(lines(text).map(|(_, line)| line).collect::<Vec<_>>().join(" ")))
-}
-
-/// Two numbers of milliseconds on each line.
-fn steps(text: &str) -> Result<Value, String> {
-    let step = |(number, line): (usize, &str)| {
-        let words: Vec<_> = line.split_ascii_whitespace().collect();
-        match words[..] {
-            [since, delay] if [since, delay].iter().all(|word| word.parse::<u64>().is_ok()) => {
-                Ok(Value::Array([since, delay].map(|word| Value::String(format!("{word} ms"))).into()))
-            }
-            _ => Err(format!(
-                "line {number}: found {line:?}, expected two whole numbers of milliseconds: a time and a delay"
-            )),
-        }
-    };
-    lines(text).map(step).collect::<Result<_, _>>().map(Value::Array)
 }

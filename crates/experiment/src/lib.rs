@@ -32,7 +32,7 @@ mod text;
 mod value;
 
 pub use any_run::AnyRun;
-pub use beside::ReadBeside;
+pub use beside::{NamedFile, ReadBeside};
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Compared, Expectation, LOST_BYTES, Subject};
 pub use figure_settings::figure_settings;

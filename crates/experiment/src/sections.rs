@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
-    beside::with_contents,
+    beside::{Beside, NamedBy},
     error::{ExperimentError, Place, nearest},
     file::{Reader, Table},
     kind::Kind,
@@ -220,7 +220,9 @@ impl Reader<'_> {
         key: &Spanned<K>,
         value: &Spanned<DeValue>,
     ) -> Result<Assignment, ExperimentError> {
-        let converted = with_contents(name, plain(value), self.file, self.read)
+        let beside = Beside { experiment: self.file, read: self.read, named_by: NamedBy::Experiment };
+        let converted = beside
+            .with_contents(name, plain(value))
             .map_err(|refused| self.error(value, format!("{name}: {}", refused.message), refused.hint))?;
         match (self.kind.check)(name, &converted) {
             None => Err(self.unknown_key(name, key)),

@@ -6,7 +6,7 @@ use toml::{
 };
 
 use crate::{
-    beside::{ReadBeside, with_contents},
+    beside::{Beside, NamedBy, ReadBeside},
     error::ExperimentError,
     kind::Kind,
     sections::{Assignment, Changes, Origin},
@@ -50,7 +50,8 @@ pub(crate) fn changes(
             return Err(error(format!("{key}: found two values, expected one"), Some(hint)));
         }
         let key = kind.present_key(key);
-        let whole = |value: Value| with_contents(key, value, file, read_beside);
+        let beside = Beside { experiment: file, read: read_beside, named_by: NamedBy::User };
+        let whole = |value: Value| beside.with_contents(key, value);
         let is_allowed = |value: &Value| match (kind.check)(key, &whole(value.clone())?) {
             Some(Err(refused)) => Err(refused),
             _ => Ok(()),

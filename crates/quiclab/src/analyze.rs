@@ -15,6 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use pipeline::{Sharing, Task};
+use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan};
 use quiclab_record::{
     RunFile,
@@ -109,6 +110,8 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         tell!("page with figures: {}", path.shown());
     }
     if let Some((page, capture)) = ladder {
+        // It is read once more, and may be a pipe.
+        let _reading = signals::reading();
         let ladder = crate::ladder::read(capture, &key_log, dissector_settings(arguments))?;
         folder::write_at(page, render_ladder_html(&ladder))?;
         tell!("page with handshakes: {}", page.shown());
@@ -203,7 +206,7 @@ fn read(
     let (input, length): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new(STANDARD_INPUT) {
         (Box::new(io::stdin()), None)
     } else {
-        let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+        let file = given::open(path).with_context(|| format!("{name}: cannot be opened"))?;
         let about = file.metadata().with_context(|| name.to_string())?;
         if about.is_dir() {
             bail!("{name}: found a folder, expected a capture file\nhint: name the files in it, {name}/*.pcapng");
@@ -243,11 +246,23 @@ fn record_of(capture: &Path) -> Option<&Path> {
     capture.parent().filter(|folder| capture.ends_with(CAPTURE_FILE) && folder.join(RUN_FILE).is_file())
 }
 
-/// Opens a file that may be compressed.
+/// Opens a file that the user names and that may be compressed.
 ///
 /// # Errors
 /// Where it cannot be opened.
 pub fn open(path: &Path) -> Result<BufReader<Decompressed<File>>> {
-    let file = File::open(path).with_context(|| format!("{}: cannot be opened", path.shown()))?;
+    decompressed(path, given::open(path))
+}
+
+/// Opens a log of a record, which may be compressed.
+///
+/// # Errors
+/// Where it cannot be opened, or is no regular file.
+pub fn open_log(path: &Path) -> Result<BufReader<Decompressed<File>>> {
+    decompressed(path, open_unlinked(path))
+}
+
+fn decompressed(path: &Path, file: io::Result<File>) -> Result<BufReader<Decompressed<File>>> {
+    let file = file.with_context(|| format!("{}: cannot be opened", path.shown()))?;
     Ok(BufReader::new(Decompressed::detect(file).with_context(|| path.shown())?))
 }

@@ -1,18 +1,39 @@
 //! Files that an experiment file names: paths to include, and traces.
 
-use std::{fs::File, path::Path};
+use std::{fs::File, io, path::Path};
 
-use quiclab_units::{ShowPath, read_text_bounded};
+use quiclab_experiment::NamedFile;
+use quiclab_inputs::{open_below, open_regular, read_all_text};
 
-use crate::given::MOST_TRACE_BYTES;
-
-/// The text of the file `name` in the folder of the file `experiment`.
+/// Reads a file that an experiment names.
 ///
 /// # Errors
-/// Where it cannot be read: why, and where it was looked for.
-pub fn read(experiment: &str, name: &str) -> Result<String, String> {
-    let path = Path::new(experiment).parent().unwrap_or(Path::new("")).join(name);
-    File::open(&path)
-        .and_then(|file| read_text_bounded(file, MOST_TRACE_BYTES))
-        .map_err(|error| format!("{error} (looked for {})", path.shown()))
+/// Where it is no regular file, too long, no text, or outside of the folder that it has to be in.
+pub fn read(named: &NamedFile<'_>) -> Result<String, String> {
+    let folder = folder_of(named.experiment);
+    let text = open(folder, named.name, named.below).and_then(|file| read_all_text(&file, named.most_bytes));
+    text.map_err(|error| match error.kind() {
+        // Not the kernel's answer, but ours.
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+            format!("{error}\nhint: copy the file there; --set path.include=FILE can name any file")
+        }
+        io::ErrorKind::InvalidData => "found bytes that are not UTF-8, expected text".to_owned(),
+        _ => error.to_string(),
+    })
+}
+
+/// The folder of an experiment file.
+pub fn folder_of(experiment: &str) -> &Path {
+    Path::new(experiment).parent().unwrap_or(Path::new(""))
+}
+
+/// Opens a file that an experiment names, as [`NamedFile`] has its parts, relative to the folder of the experiment.
+///
+/// # Errors
+/// Where it is no regular file, or outside of the folder that it has to be in.
+pub fn open(folder: &Path, name: &str, below: Option<&str>) -> io::Result<File> {
+    match below {
+        Some(below) => open_below(&folder.join(below), folder, Path::new(name)),
+        None => open_regular(&folder.join(name)),
+    }
 }

@@ -6,7 +6,7 @@ mod stacks;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
+    fs,
     io::{BufWriter, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -15,6 +15,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_bundle::{Mode, Writer};
 use quiclab_experiment::{AnyRun, run::Versions};
+use quiclab_inputs::open_unlinked;
 use quiclab_record::{ASIDE, Contents, RunFile, layout::CAPTURE_FILE};
 use quiclab_units::ShowPath;
 use serde::{Deserialize, Serialize};
@@ -174,7 +175,7 @@ fn below(folder: &Path, name: &str, left_out: &[String], files: &mut BTreeMap<St
 }
 
 fn add<W: Write + std::io::Seek>(writer: &mut Writer<W>, name: &str, path: &Path) -> Result<()> {
-    let file = File::open(path).with_context(|| path.shown())?;
+    let file = open_unlinked(path).with_context(|| path.shown())?;
     let facts = file.metadata().with_context(|| path.shown())?;
     let mode = if facts.permissions().mode() & 0o111 == 0 { Mode::Plain } else { Mode::Program };
     writer.add(name, mode, facts.len(), file).with_context(|| path.shown())

@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -17,10 +18,17 @@ pub const STANDARD_INPUT: &str = "-";
 pub const MOST_TEXT_BYTES: u64 = 16 << 20;
 /// The longest key log: of some 500 000 connections.
 pub const MOST_KEY_LOG_BYTES: u64 = 256 << 20;
-/// The longest path or trace of delays or rates that an experiment names.
-pub const MOST_TRACE_BYTES: u64 = 256 << 20;
 /// The longest list of planned send times: some 50 million of them.
 pub const MOST_LIST_BYTES: u64 = 1 << 30;
+
+/// Opens a file, which may be a pipe or a device. A signal ends this process while it waits for somebody who writes.
+///
+/// # Errors
+/// What the kernel answers.
+pub fn open(path: &Path) -> io::Result<File> {
+    let _reading = signals::reading();
+    File::options().read(true).custom_flags(libc::O_NOCTTY).open(path)
+}
 
 /// Reads a file, `-` for standard input, of `most` bytes at most. A signal ends this process meanwhile.
 ///
@@ -32,7 +40,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
         ("standard input".to_owned(), Box::new(io::stdin()))
     } else {
         let name = path.shown();
-        let file = File::open(path).with_context(|| name.clone())?;
+        let file = open(path).with_context(|| name.clone())?;
         (name, Box::new(file))
     };
     read_bounded(input, most).with_context(|| name.clone())

@@ -7,12 +7,13 @@ mod window;
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::BufReader,
+    io::{self, BufReader},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{
     AnalysisSettings, CaptureAnalysis, DEFAULT_TRAIN_THRESHOLD, Evidence, PacketFacts, PlannedTimes, RunMetrics,
     SenderLogMeter, analyze, judge,
@@ -146,11 +147,12 @@ fn transfer(path: &Path, arguments: &Given) -> Result<Option<Seen>> {
         server_port: arguments.port.or(is_record.then_some(SERVER_PORT)),
         interfaces_are_one_tap: false,
     };
-    let logs = match &record {
-        Some(record) if arguments.qlog.is_empty() => qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?,
-        _ => arguments.qlog.to_vec(),
-    };
-    let (log, logged) = read_logs(&logs)?;
+    let (log, logged) = match &record {
+        Some(record) if arguments.qlog.is_empty() => {
+            read_logs(&qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?, open_unlinked)
+        }
+        _ => read_logs(arguments.qlog, given::open),
+    }?;
     let listed = record.as_ref().map(|record| planned_times(&record.folder)).transpose()?.flatten();
     let planned = listed.unwrap_or(logged);
     let mut read = read_packets(&capture, &key_log, settings(), arguments, is_record, &planned)?;
@@ -174,11 +176,11 @@ fn transfer(path: &Path, arguments: &Given) -> Result<Option<Seen>> {
 }
 
 /// The qlog that tells most of window and rate, and all planned times.
-fn read_logs(files: &[PathBuf]) -> Result<(Option<SenderLogMeter>, PlannedTimes)> {
+fn read_logs(files: &[PathBuf], open: fn(&Path) -> io::Result<File>) -> Result<(Option<SenderLogMeter>, PlannedTimes)> {
     let mut best: Option<SenderLogMeter> = None;
     let mut planned = PlannedTimes::default();
     for file in files {
-        let log = File::open(file).with_context(|| format!("{}: cannot be opened", file.shown()))?;
+        let log = open(file).with_context(|| format!("{}: cannot be opened", file.shown()))?;
         let log = Decompressed::detect(log).with_context(|| file.shown())?;
         let mut meter = SenderLogMeter::default();
         // A log that is cut or damaged is shown up to there; the metrics warn of it.
@@ -222,7 +224,7 @@ fn read_packets(
 ) -> Result<ReadPackets> {
     let name = path.shown();
     let &Given { tap, window, .. } = arguments;
-    let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    let file = given::open(path).with_context(|| format!("{name}: cannot be opened"))?;
     let input = Decompressed::detect(file).with_context(|| name.clone())?;
     let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
     let mut dissector = Dissector::new(settings);
@@ -271,7 +273,7 @@ fn read_packets(
 
 /// The metrics of a capture's largest server at the tap.
 fn measured(path: &Path, key_log: &[u8], settings: DissectorSettings, tap: Option<u32>) -> Result<RunMetrics> {
-    let file = File::open(path).with_context(|| path.shown())?;
+    let file = given::open(path).with_context(|| path.shown())?;
     let input = Decompressed::detect(file).with_context(|| path.shown())?;
     let reader = CaptureReader::new(input).with_context(|| path.shown())?;
     let mut dissector = Dissector::new(settings);

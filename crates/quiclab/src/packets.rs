@@ -5,7 +5,6 @@ mod waiting;
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     io::{self, BufWriter, StdoutLock, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -32,7 +31,7 @@ const SCHEMA: u32 = 1;
 pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     let (path, is_record) = capture_of(&arguments.path)?;
     let name = path.shown();
-    let file = File::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
+    let file = given::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
     let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
     let server_port = arguments.server_port.or(is_record.then_some(SERVER_PORT));
     let mut dissector = Dissector::new(DissectorSettings { server_port, interfaces_are_one_tap: false });

@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_bundle::{Bundle, Limits, Mode, Writer};
+use quiclab_inputs::open_regular;
 use quiclab_testbed::{cache::Cache, hash, supplies::installed_archives};
 use quiclab_units::ShowPath;
 use serde::{Deserialize, Serialize};
@@ -152,7 +153,7 @@ fn take_one(cache: &Cache, archive: &Path) -> Result<(usize, usize)> {
 }
 
 fn open(archive: &Path) -> Result<Bundle<BufReader<File>>> {
-    Ok(Bundle::open(BufReader::new(File::open(archive)?), Limits::default())?)
+    Ok(Bundle::open(BufReader::new(open_regular(archive)?), Limits::default())?)
 }
 
 fn read_list(bundle: &mut Bundle<BufReader<File>>) -> Result<List> {

@@ -7,8 +7,7 @@ pub mod machine;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
-    io,
+    fs, io,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
@@ -19,6 +18,7 @@ use quiclab_experiment::{
     AnyRun, id_of_folder,
     run::{Settings, Versions},
 };
+use quiclab_inputs::{open_unlinked, read_unlinked_text};
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
@@ -33,6 +33,7 @@ pub use index::Index;
 pub use ladders::Ladders;
 use quiclab_units::ShowPath;
 
+use crate::given::MOST_TEXT_BYTES;
 use crate::{
     diff::losses::lost,
     folder,
@@ -175,7 +176,7 @@ impl Results {
 
     /// How many records that the report covers now are not among `names`, and the command that made it; `None` where there are none.
     pub fn no_longer_covered(&self, names: &[String]) -> Option<(usize, String)> {
-        let text = fs::read_to_string(self.folder.join(INDEX_FILE)).ok()?;
+        let text = read_unlinked_text(&self.folder.join(INDEX_FILE), MOST_TEXT_BYTES).ok()?;
         let index: Index = serde_json::from_str(&text).ok()?;
         let there = self.records.by_id().ok()?;
         let covered: BTreeSet<_> = names.iter().filter_map(|name| id_of_folder(name)).collect();
@@ -429,7 +430,7 @@ impl Results {
 
     /// `None` for a run that was not tried yet.
     fn failure(&self, name: String) -> Option<FailureRow> {
-        let message = fs::read_to_string(self.failures().join(&name).join(FAILURE_FILE)).ok()?;
+        let message = read_unlinked_text(&self.failures().join(&name).join(FAILURE_FILE), MOST_TEXT_BYTES).ok()?;
         Some(FailureRow { folder: name, message: message.trim().to_owned() })
     }
 }
@@ -450,7 +451,7 @@ fn sent(record: &Record) -> Result<Vec<(u64, u64)>> {
 /// Where the capture cannot be read.
 pub fn sent_by_server(capture: &Path, tap: u32, server_port: u16) -> Result<Vec<(u64, u64)>> {
     let place = || capture.shown();
-    let mut reader = CaptureReader::new(File::open(capture).with_context(place)?).with_context(place)?;
+    let mut reader = CaptureReader::new(open_unlinked(capture).with_context(place)?).with_context(place)?;
     let mut sent = Vec::new();
     let (mut first, mut bytes) = (None, 0);
     let mut on_segment = |_, segment: &Segment, _: &Capture| {

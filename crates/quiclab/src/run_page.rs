@@ -1,12 +1,13 @@
 //! The page of one run, from its record.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::BufReader,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
+use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{
     AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, Timeline, TimelineMeter, analyze as analyze_capture,
 };
@@ -36,7 +37,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
     let place = || path.shown();
     let sender_tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
     let train_threshold = record.run.run.settings.analysis.train_threshold;
-    let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
+    let reader = CaptureReader::new(open_unlinked(&path).with_context(place)?).with_context(place)?;
     let dissector = Dissector::new(DissectorSettings {
         server_port: Some(record.observed.server_port),
         interfaces_are_one_tap: false,
@@ -102,7 +103,7 @@ fn withhold_crossing(record: &Record, timeline: &mut Timeline) {
 fn sender_log(record: &Path) -> Result<Option<SenderLogMeter>> {
     let mut best: Option<SenderLogMeter> = None;
     for file in qlog_files(&record.join(SERVER_FOLDER).join(QLOG_FOLDER))? {
-        let log = File::open(&file).with_context(|| file.shown())?;
+        let log = open_unlinked(&file).with_context(|| file.shown())?;
         let mut meter = SenderLogMeter::default();
         // A log that is cut or damaged is shown up to there; the metrics warn of it.
         let _ = read_qlog(BufReader::new(Bounded::new(log, MOST_QLOG_BYTES)), &mut |event| meter.on_event(&event));

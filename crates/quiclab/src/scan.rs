@@ -3,6 +3,7 @@
 mod active;
 mod capture;
 mod captures;
+mod csv_text;
 mod dry_run;
 mod origins;
 mod parts;

@@ -6,7 +6,7 @@ pub mod files;
 pub mod implementations;
 mod import;
 mod list;
-pub mod regular;
+mod regular;
 pub mod said;
 mod trial;
 

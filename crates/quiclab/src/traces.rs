@@ -1,9 +1,10 @@
 //! Packets, QUIC frames and qlog events of records, as Parquet files.
 
-use std::{fs::File, path::Path, sync::atomic::AtomicBool};
+use std::{path::Path, sync::atomic::AtomicBool};
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{RELEASE, run::Run};
+use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{AnalysisSettings, analyze};
 use quiclab_record::{
     RunFile,
@@ -17,7 +18,7 @@ use quiclab_units::ShowPath;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 use rayon::prelude::*;
 
-use crate::{analyze::open, progress, runs_table::RUNS_FILE, samples};
+use crate::{analyze::open_log, progress, runs_table::RUNS_FILE, samples};
 
 /// The folder of all traces, in that of the records.
 pub const TRACES_FOLDER: &str = "trace";
@@ -72,7 +73,7 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
     for file in client?.into_iter().chain(server?) {
         let source = file.strip_prefix(record).unwrap_or(&file).display().to_string();
         let mut written = Ok(());
-        let read = read_qlog(open(&file)?, &mut |event| {
+        let read = read_qlog(open_log(&file)?, &mut |event| {
             if written.is_ok() {
                 written = trace.on_event(&source, &event);
             }
@@ -85,7 +86,7 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
     samples::add(record, &mut trace)?;
     let path = record.join(CAPTURE_FILE);
     let place = || path.shown();
-    let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
+    let reader = CaptureReader::new(open_unlinked(&path).with_context(place)?).with_context(place)?;
     let settings = DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false };
     let dissector = Dissector::new(settings);
     let mut written = Ok(());

@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_bundle::{Bundle, Limits};
 use quiclab_experiment::run::is_sample;
+use quiclab_inputs::open_regular;
 use quiclab_record::{RunFile, layout::RUN_FILE};
 use quiclab_testbed::{cache::Cache, hash, perform::Interrupted};
 use quiclab_units::ShowPath;
@@ -49,7 +50,7 @@ struct Found {
 /// An archive that is refused, a run that cannot be repeated here.
 pub fn verify(arguments: &VerifyArguments, stop: Arc<AtomicBool>) -> Result<u8> {
     let place = || arguments.record.shown();
-    let file = BufReader::new(File::open(&arguments.record).with_context(place)?);
+    let file = BufReader::new(open_regular(&arguments.record).with_context(place)?);
     let mut bundle = Bundle::open(file, Limits::default()).with_context(place)?;
     tell!("quiclab: {}: comparing the hashes of {} files", place(), bundle.files().count());
     let mut found = Found { files: bundle.files().count(), ..Found::default() };

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use quiclab_inputs::{open_below, open_unlinked};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -127,7 +128,8 @@ impl Contents {
 
 fn check_length(folder: &Path, name: &str, facts: &FileFacts) -> Result<(), RecordError> {
     let path = folder.join(name);
-    let found = fs::metadata(&path).map_err(|error| RecordError::reading(&path, folder, error))?.len();
+    let facts_found = open(folder, name).and_then(|file| file.metadata());
+    let found = facts_found.map_err(|error| RecordError::reading(&path, folder, error))?.len();
     if found != facts.bytes {
         return Err(RecordError::Length { path, found, expected: facts.bytes, folder: folder.to_path_buf() });
     }
@@ -137,16 +139,20 @@ fn check_length(folder: &Path, name: &str, facts: &FileFacts) -> Result<(), Reco
 fn check_hash(folder: &Path, name: &str, facts: &FileFacts) -> Result<(), RecordError> {
     let Some(expected) = &facts.sha256 else { return Ok(()) };
     let path = folder.join(name);
-    let found = hash(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    let found = open(folder, name).and_then(hash).map_err(|error| RecordError::reading(&path, folder, error))?;
     if found != *expected {
         return Err(RecordError::Changed { path, found, expected: expected.clone(), folder: folder.to_path_buf() });
     }
     Ok(())
 }
 
+/// Opens a file of a record. Whoever wrote the list may have put any name into it.
+fn open(folder: &Path, name: &str) -> io::Result<File> {
+    open_below(folder, folder, Path::new(name))
+}
+
 /// SHA-256 of a file, in hexadecimal.
-fn hash(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+fn hash(mut file: File) -> io::Result<String> {
     let (mut hasher, mut buffer) = (Sha256::default(), vec![0; 1 << 16]);
     loop {
         match file.read(&mut buffer) {
@@ -169,7 +175,7 @@ fn list(folder: &Path, below: &str, files: &mut BTreeMap<String, FileFacts>) -> 
         if facts.is_dir() {
             list(&entry.path(), &format!("{name}/"), files)?;
         } else if facts.is_file() && name != CONTENTS_FILE {
-            let sha256 = Some(hash(&entry.path()).map_err(failed(entry.path()))?);
+            let sha256 = Some(open_unlinked(&entry.path()).and_then(hash).map_err(failed(entry.path()))?);
             files.insert(name, FileFacts { bytes: facts.len(), sha256 });
         }
     }

@@ -1,6 +1,6 @@
 //! Where two records of the same run differ.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use quiclab_experiment::{AnyRun, RELEASE};
 
@@ -22,7 +22,7 @@ pub fn differences(one: &Path, other: &Path) -> Result<BTreeMap<String, String>,
     for name in compared.filter(|name| !is_of_models || MODELS_FILES.contains(name)) {
         let read = |folder: &Path| {
             let path = folder.join(name);
-            fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))
+            quiclab_inputs::read_unlinked(&path, u64::MAX).map_err(|error| RecordError::reading(&path, folder, error))
         };
         if let Some((found, expected)) = hashes_where_left_out(one, other, name)? {
             if found != expected {
@@ -63,6 +63,8 @@ fn differ_in_release_only(left: &[u8], right: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::layout::{CAPTURE_FILE, CONTENTS_FILE};
 

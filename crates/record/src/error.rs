@@ -144,6 +144,10 @@ impl RecordError {
             io::ErrorKind::InvalidData => {
                 Self::Malformed { path, message: "found bytes that are not UTF-8".to_owned(), folder }
             }
+            // It is a link, a pipe or a file elsewhere, as crates/inputs says. The kernel's own answers have a number.
+            io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => {
+                Self::Malformed { path, message: source.to_string(), folder }
+            }
             _ => Self::Read { path, source },
         }
     }

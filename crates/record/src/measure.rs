@@ -1,11 +1,12 @@
 //! From the files of a record to its metrics, and what to look at before trusting them.
 
-use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+use std::{collections::BTreeMap, io::Read, path::Path};
 
 use quiclab_experiment::{
     run::{Pacing, Run},
     stack::Role,
 };
+use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{
     AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, WindowChanges,
     analyze, measure,
@@ -46,7 +47,7 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     let path = folder.join(CAPTURE_FILE);
     let unreadable =
         |message: String| RecordError::Capture { path: path.clone(), message, folder: folder.to_path_buf() };
-    let file = File::open(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    let file = open_unlinked(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
     let mut metrics = measure_packets(file, settings, run, observed).map_err(|error| unreadable(error.to_string()))?;
     measure_logs(run, &logs, lost.as_deref(), &mut metrics);
     for (endpoint, role) in [(CLIENT_FOLDER, quiclab_wire::Role::Client), (SERVER_FOLDER, quiclab_wire::Role::Server)] {

@@ -1,11 +1,12 @@
 //! What a server's own qlog says of its congestion window.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::BufReader,
     path::{Path, PathBuf},
 };
 
+use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{LoggedRoundTrips, SlowStartLog};
 use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{QlogError, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, read_qlog};
@@ -71,7 +72,7 @@ pub(crate) fn sender_logs(record: &Path) -> Result<SenderLogs, RecordError> {
     let mut empty = Vec::new();
     for file in qlog_files(&record.join(SERVER_FOLDER).join(QLOG_FOLDER))? {
         let name = file.strip_prefix(record).unwrap_or(&file).shown();
-        let opened = match File::open(&file) {
+        let opened = match open_unlinked(&file) {
             Ok(opened) => opened,
             Err(error) => {
                 logs.unread.push(format!("{name}: {error}"));
@@ -117,7 +118,7 @@ pub(crate) fn sender_logs(record: &Path) -> Result<SenderLogs, RecordError> {
 pub(crate) fn logged_round_trips(record: &Path, endpoint: &str) -> Result<Option<LoggedRoundTrips>, RecordError> {
     let mut longest: Option<LoggedRoundTrips> = None;
     for file in qlog_files(&record.join(endpoint).join(QLOG_FOLDER))? {
-        let Ok(opened) = File::open(&file) else { continue };
+        let Ok(opened) = open_unlinked(&file) else { continue };
         let mut log = LoggedRoundTrips::default();
         let input = BufReader::new(Bounded::new(opened, MOST_QLOG_BYTES));
         let read = read_qlog(input, &mut |event| log.on_event(&event.kind));

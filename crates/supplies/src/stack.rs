@@ -15,6 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::StackManifest;
+use quiclab_inputs::read_unlinked_text;
 
 use crate::{
     cache::Cache,
@@ -28,6 +29,8 @@ pub use objects::beside;
 
 /// The manifest's name in a stack's folder.
 pub const MANIFEST: &str = "stack.toml";
+/// The longest manifest.
+const MOST_MANIFEST_BYTES: u64 = 1 << 20;
 /// Where the files of a build are in the guest.
 pub const MOUNTED: &str = "/stack";
 /// Length of the NVDIMM that carries a stack's own files. QEMU wants these lengths to be multiples of 128 MiB.
@@ -92,7 +95,8 @@ pub fn sources(folder: &Path) -> Result<BTreeMap<String, Source>> {
 /// Where its manifest cannot be read.
 pub fn source(folder: &Path) -> Result<Source> {
     let path = folder.join(MANIFEST);
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    // A link would show a line of another file where that is no manifest.
+    let text = read_unlinked_text(&path, MOST_MANIFEST_BYTES).with_context(|| path.display().to_string())?;
     let manifest = StackManifest::parse(&path.display().to_string(), &text)?;
     Ok(Source { manifest, folder: folder.to_path_buf(), options: BTreeMap::new() })
 }

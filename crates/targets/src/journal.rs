@@ -8,12 +8,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io::{self, BufRead, BufReader, Read, Write},
     net::IpAddr,
     path::{Path, PathBuf},
 };
 
+use quiclab_inputs::open_regular_with;
 use quiclab_units::{ShowPath, shown};
 
 use crate::{
@@ -95,7 +96,7 @@ impl Journal {
     pub fn open(folder: &Path, list: ListHash) -> Result<Self, JournalError> {
         let path = folder.join(FILE);
         let failed = |source| JournalError::File { path: path.clone(), source };
-        let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
+        let file = open_regular_with(&path, File::options().read(true).append(true).create(true)).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalError::InUse(path)),

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
     io::{self, Read},
     path::Path,
 };
@@ -211,6 +210,6 @@ pub(crate) fn describe_end(end: &ProcessEnd) -> String {
 /// The first bytes of a file as text, for messages; empty where it cannot be read.
 pub fn excerpt(path: &Path, most: u64) -> String {
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut text));
+    let read = quiclab_inputs::open_unlinked(path).and_then(|file| file.take(most).read_to_end(&mut text));
     if read.is_ok() { String::from_utf8_lossy(&text).trim().to_owned() } else { String::new() }
 }

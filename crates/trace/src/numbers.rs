@@ -1,12 +1,13 @@
 //! Columns of numbers from any Parquet file.
 
-use std::{fs::File, path::Path};
+use std::path::Path;
 
 use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::Field,
     schema::types::Type,
 };
+use quiclab_inputs::open_regular;
 
 use crate::error::TraceError;
 
@@ -20,7 +21,7 @@ pub const MOST_ROWS: usize = 10_000_000;
 pub fn read_numbers(path: &Path, names: &[&str]) -> Result<Result<Vec<Vec<f64>>, Vec<String>>, TraceError> {
     let unreadable = |source| TraceError::Read { path: path.to_owned(), source };
     let wrong = |message: String| unreadable(parquet::errors::ParquetError::General(message));
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let file = open_regular(path).map_err(|error| wrong(error.to_string()))?;
     let reader = SerializedFileReader::new(file).map_err(unreadable)?;
     let schema = reader.metadata().file_metadata().schema();
     let fields = schema.get_fields();

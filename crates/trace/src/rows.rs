@@ -14,6 +14,7 @@ use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     schema::types::ColumnDescriptor,
 };
+use quiclab_inputs::open_regular;
 
 use crate::{error::TraceError, numbers::MOST_ROWS, runs::RunColumn};
 
@@ -90,7 +91,8 @@ impl RunsReader {
     /// of another kind.
     pub fn open(path: &Path, columns: &[(&str, RunKind)]) -> std::result::Result<Self, TraceError> {
         let open = || {
-            let file = SerializedFileReader::new(File::open(path).map_err(|it| ParquetError::External(Box::new(it)))?)?;
+            let file =
+                SerializedFileReader::new(open_regular(path).map_err(|it| ParquetError::External(Box::new(it)))?)?;
             check_rows(&file)?;
             let columns = columns.iter().map(|(name, kind)| Wanted::find(&file, name, *kind));
             Ok((columns.collect::<Result<Vec<_>>>()?, file))

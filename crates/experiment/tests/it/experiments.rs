@@ -8,7 +8,7 @@ use std::{
 
 use crate::common::real_stacks;
 use quiclab_experiment::{
-    Experiment, Overrides, Plan,
+    Experiment, NamedFile, Overrides, Plan,
     scenario::{Scenario, is_scenario},
     setting_text,
     stack::StackManifest,
@@ -27,8 +27,8 @@ fn root() -> PathBuf {
 }
 
 /// Files beside an experiment.
-fn read(file: &str, name: &str) -> Result<String, String> {
-    let path = root().join(file).with_file_name(name);
+fn read(named: &NamedFile<'_>) -> Result<String, String> {
+    let path = root().join(named.experiment).with_file_name(named.name);
     fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 

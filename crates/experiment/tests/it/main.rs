@@ -9,6 +9,7 @@ mod figures;
 mod former_names;
 mod fuzz_corpus;
 mod manifests;
+mod named_files;
 mod own_stacks;
 mod paths;
 mod plans;

@@ -2,7 +2,7 @@
 
 use crate::common::{plan, stacks, with};
 use quiclab_experiment::{
-    Experiment, Overrides, Plan,
+    Experiment, NamedFile, Overrides, Plan,
     run::{CrossTraffic, Path, Run, Versions},
     setting_text,
 };
@@ -35,8 +35,8 @@ fn error(lines: &str) -> String {
 }
 
 /// A file beside the experiment.
-fn read(_: &str, name: &str) -> Result<String, String> {
-    match name {
+fn read(file: &NamedFile<'_>) -> Result<String, String> {
+    match file.name {
         "paths/slow.toml" => Ok(r#"
             title = "Slow"
             source = "nowhere"
@@ -261,7 +261,7 @@ fn files_that_cannot_be_read_or_understood_are_named() {
     let message = plan_beside(&include("missing.toml"), &[]).unwrap_err();
     assert!(message.contains("x.toml:6:11: path.include: missing.toml: no such file"), "{message}");
     let message = plan_beside(&include("paths/slow.trace"), &[]).unwrap_err();
-    assert!(message.contains("paths/slow.trace: "), "{message}");
+    assert!(message.contains("paths/slow.trace:2:2: this is not TOML"), "{message}");
     let message = plan(&with(&include("paths/slow.toml"))).unwrap_err().to_string();
     assert!(message.contains("a file cannot be named here"), "{message}");
     let traced = "[stack]\nname = \"quiche\"\n[path]\nto_server = [{ stage = \"delay_trace\", file = \"delays\", length = \"1 s\" }]";

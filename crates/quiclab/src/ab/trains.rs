@@ -125,7 +125,7 @@ fn logged(record: &Record, number: u64) -> Result<Logged> {
             _ => {}
         };
         // A log that ends in the middle has what comes before.
-        read_qlog(analyze::open(&file)?, &mut on_event).with_context(|| file.shown())?;
+        read_qlog(analyze::open_log(&file)?, &mut on_event).with_context(|| file.shown())?;
         if let Some(found) = found {
             return Ok(found);
         }

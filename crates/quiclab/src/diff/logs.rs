@@ -26,7 +26,7 @@ pub fn around(letter: &str, record: &Record, packet: &SeenPacket) -> Result<Stri
             let name = file.strip_prefix(&record.folder).unwrap_or(&file).display().to_string();
             let mut events = Vec::new();
             // A log that ends in the middle tells what it tells.
-            read_qlog(analyze::open(&file)?, &mut |event| events.push(event)).with_context(|| name.clone())?;
+            read_qlog(analyze::open_log(&file)?, &mut |event| events.push(event)).with_context(|| name.clone())?;
             let Some(place) = events.iter().position(|event| is_of(event, packet, packet.sender == role)) else {
                 continue;
             };

@@ -2,12 +2,12 @@
 
 use std::{
     fmt::{self, Write as _},
-    fs::File,
     hash::{DefaultHasher, Hasher as _},
     path::Path,
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_inputs::open_unlinked;
 use quiclab_record::{Record, layout::SENDER_TAP};
 use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::ShowPath;
@@ -65,7 +65,7 @@ impl Difference {
 pub fn read(record: &Record) -> Result<Vec<SeenPacket>> {
     let path = record.capture();
     let place = || path.shown();
-    let mut reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
+    let mut reader = CaptureReader::new(open_unlinked(&path).with_context(place)?).with_context(place)?;
     let settings = DissectorSettings { server_port: Some(SERVER_PORT), ..DissectorSettings::default() };
     let mut dissector = Dissector::new(settings);
     let (mut seen, mut first) = (Vec::new(), None);

@@ -1,11 +1,9 @@
 //! From the folder of a run to its verdict.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use quiclab_inputs::{open_unlinked, read_unlinked_text};
 use quiclab_interop::{Case, End, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
 use quiclab_record::{
     Contents, HostSeen, Outcome, ProcessEnd, TapRole,
@@ -17,6 +15,7 @@ use quiclab_wire::CaptureReader;
 use super::selection::Pairing;
 use quiclab_units::ShowPath;
 
+use crate::given::MOST_TEXT_BYTES;
 use crate::results::FAILURES_FOLDER;
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not, nor has one whose record is damaged: it
@@ -85,7 +84,7 @@ fn failed(reason: String) -> Verdict {
 fn judged(pairing: &Pairing, folder: &Path, name: &str) -> Result<Judged> {
     let Some(place) = folder_of(folder, name) else {
         // The testbed itself failed, and may have said why.
-        let message = fs::read_to_string(folder.join(FAILURES_FOLDER).join(name).join(FAILURE_FILE));
+        let message = read_unlinked_text(&folder.join(FAILURES_FOLDER).join(name).join(FAILURE_FILE), MOST_TEXT_BYTES);
         let reason = message.map_or_else(|_| "it was not run".to_owned(), |text| text.trim().to_owned());
         return Ok(Judged::of(failed(reason)));
     };
@@ -117,14 +116,14 @@ pub fn verdict_of(case: &Case, place: &Path) -> Result<Verdict> {
 fn verdict_and_facts(case: &Case, place: &Path) -> Result<(Verdict, Facts)> {
     let observed = read_observed(place, None)?;
     let capture = place.join(CAPTURE_FILE);
-    let file = File::open(&capture).with_context(|| capture.shown())?;
+    let file = open_unlinked(&capture).with_context(|| capture.shown())?;
     let reader = CaptureReader::new(file).with_context(|| capture.shown())?;
     let settings = FactsSettings {
         server_port: (!case.server_can_move).then_some(observed.server_port),
         tap: Some(observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP)),
     };
     let facts = Facts::read(reader, &[], &settings).with_context(|| capture.shown())?;
-    let files_ok = match fs::read_to_string(place.join(WRONG_FILES_FILE)) {
+    let files_ok = match read_unlinked_text(&place.join(WRONG_FILES_FILE), MOST_TEXT_BYTES) {
         Ok(wrong) => Err(wrong.trim().to_owned()),
         Err(_) => Ok(()),
     };

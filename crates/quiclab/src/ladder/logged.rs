@@ -1,7 +1,8 @@
 //! Probe timeouts that the endpoints' own qlogs have.
 
-use std::{fs::File, io::BufReader, path::Path};
+use std::{io::BufReader, path::Path};
 
+use quiclab_inputs::open_unlinked;
 use quiclab_record::{
     MOST_QLOG_BYTES,
     layout::{CLIENT_FOLDER, QLOG_FOLDER, SERVER_FOLDER},
@@ -55,7 +56,7 @@ pub(super) fn add(ladder: &mut Ladder, record: &Path) {
         let Some(first) = connection.datagrams.iter().find(|datagram| datagram.sender == side) else { continue };
         let Ok(files) = qlog_files(&record.join(folder).join(QLOG_FOLDER)) else { continue };
         for file in files {
-            let Ok(log) = File::open(&file) else { continue };
+            let Ok(log) = open_unlinked(&file) else { continue };
             let mut timeouts = Timeouts::default();
             // A log that is cut or damaged is used up to there; the metrics warn of it.
             let _ =

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{Read, Seek},
+    io::{self, Read, Seek},
     path::{Path, PathBuf},
 };
 
@@ -16,6 +16,7 @@ use quiclab_experiment::{
     run::word,
     stack::{PERF, Role, Transport},
 };
+use quiclab_inputs::open_unlinked_with;
 use quiclab_perf::{Sample, Tracker};
 use quiclab_testbed::loopback::{Endpoint, Start};
 
@@ -23,7 +24,7 @@ use super::{
     Place, Stack,
     usage::{self, Usage},
 };
-use crate::{cli::PerfArguments, stacks::regular};
+use crate::cli::PerfArguments;
 
 /// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
 const PROGRESS_MS: u64 = 20;
@@ -113,8 +114,12 @@ impl End {
     /// Where that is no progress.
     pub fn read(&mut self) -> Result<()> {
         if self.file.is_none() {
-            // The endpoint can have put anything there, such as a link to a file that is not to be cut.
-            self.file = regular::open_to_change(&self.path).ok();
+            // It can be anything that an endpoint can make, such as a link to a file that would be cut.
+            self.file = match open_unlinked_with(&self.path, File::options().read(true).write(true)) {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error).with_context(|| self.path.display().to_string()),
+            };
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut bytes = Vec::new();

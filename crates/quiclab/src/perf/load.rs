@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use quiclab_inputs::open_unlinked;
 use quiclab_perf::{
     ExchangeInterval, Exchanges, Interval, Latencies, Load, Reading, Summary, count, exchange_interval, exchanges,
     interval, summary, summary_of_both,
@@ -15,7 +16,6 @@ use super::{
     Place,
     test::{Failure, client_name},
 };
-use crate::stacks::regular;
 
 /// Most bytes that are read of a file of latencies: more than it may have.
 const MOST_BYTES: u64 = (1 << 20) + 1;
@@ -118,7 +118,8 @@ pub fn latencies(place: &Place, after: &Reading, load: Load) -> Result<Latencies
 /// A file of a program that can be anything.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = regular::open(path);
-    file.and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).with_context(|| path.display().to_string())?;
+    open_unlinked(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+        .with_context(|| path.display().to_string())?;
     Ok(bytes)
 }

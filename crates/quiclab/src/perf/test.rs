@@ -25,6 +25,7 @@ use super::{
     machine::Machine,
     show, usage,
 };
+use crate::given;
 use crate::{cli::PerfArguments, output};
 
 /// Between two looks at all ends.
@@ -77,7 +78,7 @@ impl Server {
         let address = resolve(host, arguments)?;
         let client = place.client.as_ref().context("no client")?;
         if let Some(path) = &arguments.authority {
-            let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            let text = given::read_text(path, given::MOST_TEXT_BYTES, "a certificate")?;
             trust(&certs, &text)?;
             let name = arguments.server_name.as_ref().unwrap_or(host);
             client.root.set_hosts(&format!("{} {name}\n", address.ip()))?;

@@ -1,15 +1,17 @@
 //! The index of a results folder: which experiment its records belong to, and what the report says besides them.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
     AnyRun, Expectation, Published, Until,
     scenario::{FigureSpec, Labels},
 };
+use quiclab_inputs::read_unlinked_text;
 use quiclab_report::Looks;
 use serde::{Deserialize, Serialize};
 
+use crate::given::MOST_TEXT_BYTES;
 use crate::{planned::Planned, run::order::Order};
 
 /// Its file.
@@ -93,7 +95,7 @@ impl Index {
     /// The index of a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(INDEX_FILE);
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let text = read_unlinked_text(&path, MOST_TEXT_BYTES).with_context(|| path.display().to_string())?;
         let index: Self = serde_json::from_str(&text)
             .with_context(|| format!("{}\nhint: quiclab run FILE --out DIR writes it again", path.display()))?;
         if index.schema > SCHEMA {

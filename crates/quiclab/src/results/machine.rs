@@ -1,17 +1,19 @@
 //! `roofline.json` in a folder of results: what the machine of its runs can do at best.
 
 use std::{
-    fs, io,
+    io,
     path::Path,
     sync::OnceLock,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_inputs::read_unlinked_text;
 use quiclab_report::MachineLimits;
 use quiclab_roofline::{Cost, Roofline};
 use serde::{Deserialize, Serialize};
 
+use crate::given::MOST_TEXT_BYTES;
 use crate::{folder, progress};
 
 const FILE: &str = "roofline.json";
@@ -52,7 +54,7 @@ pub fn write(into: &Path) -> Result<()> {
 /// Where it cannot be read.
 pub fn limits(folder: &Path) -> Result<Option<MachineLimits>> {
     let path = folder.join(FILE);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_unlinked_text(&path, MOST_TEXT_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         text => text.with_context(|| path.display().to_string())?,
     };
@@ -77,6 +79,8 @@ pub fn limits(folder: &Path) -> Result<Option<MachineLimits>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,6 @@
 //! Handshakes in captures.
 
 use std::{
-    fs::File,
     io::{self, Read},
     ops::ControlFlow,
     path::Path,
@@ -99,7 +98,7 @@ fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
     if path == Path::new(STANDARD_INPUT) {
         return Ok((Box::new(io::stdin()), None));
     }
-    let file = File::open(path).context("cannot be opened")?;
+    let file = given::open(path).context("cannot be opened")?;
     let about = file.metadata()?;
     if about.is_dir() {
         bail!("found a folder, expected a capture file");

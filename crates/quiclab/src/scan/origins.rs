@@ -1,13 +1,13 @@
 //! Who runs an address, from the user's tables.
 
-use std::{fs::File, io::BufReader, path::Path};
+use std::{io::BufReader, path::Path};
 
 use anyhow::{Context, Result};
 use quiclab_origin::{Cdns, Table, airport};
 use quiclab_units::ShowPath;
 
 use super::row::ScanRow;
-use crate::cli::OriginOptions;
+use crate::{cli::OriginOptions, given, signals};
 
 /// Peers of a routing table that must see an origin.
 const FEWEST_PEERS: u32 = 10;
@@ -24,7 +24,9 @@ impl Origins {
     /// # Errors
     /// Where one of them cannot be read.
     pub fn read(options: &OriginOptions) -> Result<Self> {
-        let open = |path: &Path| File::open(path).with_context(|| format!("{}: cannot be opened", path.shown()));
+        // Tables may come through a pipe, and nothing is under way yet.
+        let _reading = signals::reading();
+        let open = |path: &Path| given::open(path).with_context(|| format!("{}: cannot be opened", path.shown()));
         let mut table = Table::new();
         for path in &options.prefixes {
             let added = table.add(open(path)?, FEWEST_PEERS).with_context(|| path.shown().to_string())?;

@@ -2,13 +2,14 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
+use quiclab_inputs::{open_regular, open_regular_with};
 use quiclab_units::ShowPath;
 
 use super::{
@@ -52,7 +53,8 @@ impl Parts {
         let path = pending(folder, number);
         let mut rows = Vec::new();
         let mut whole = 0;
-        if let Ok(file) = File::open(&path) {
+        if path.exists() {
+            let file = open_regular(&path).with_context(|| path.shown().to_string())?;
             let mut lines = BufReader::new(file);
             let mut line = String::new();
             // A line that a kill cut off never counted as written.
@@ -63,7 +65,7 @@ impl Parts {
                 line.clear();
             }
         }
-        let open = || OpenOptions::new().create(true).append(true).open(&path);
+        let open = || open_regular_with(&path, File::options().create(true).append(true));
         let file = open().with_context(|| path.shown().to_string())?;
         file.set_len(whole).with_context(|| path.shown().to_string())?;
         // Of a part that was written, and whose end did not come to this.
@@ -145,8 +147,8 @@ impl Parts {
         self.bytes = 0;
         self.number += 1;
         let next = pending(&self.folder, self.number);
-        self.pending =
-            OpenOptions::new().create(true).append(true).open(&next).with_context(|| next.shown().to_string())?;
+        self.pending = open_regular_with(&next, File::options().create(true).append(true))
+            .with_context(|| next.shown().to_string())?;
         let _ = fs::remove_file(pending(&self.folder, number));
         Ok(())
     }

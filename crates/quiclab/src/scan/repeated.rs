@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, BufReader, Write},
     path::{Path, PathBuf},
     sync::{
@@ -14,6 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::time::{ClockId, clock_gettime};
+use quiclab_inputs::{open_regular, open_regular_with, read_regular_text};
 use quiclab_scan::{Answer, Outcome, Request, Scanner};
 use quiclab_targets::{Exclusions, Group, List, Pace, Schedule, Start, exclusions::network, utc_day};
 use quiclab_testbed::perform::Interrupted;
@@ -29,6 +30,7 @@ use super::{
     whom::{self, Job, Next, Whom},
 };
 use crate::cli::{GroupArgument, ScanArguments};
+use crate::given::MOST_TEXT_BYTES;
 
 /// How far the schedule is.
 const STATE: &str = "schedule.json";
@@ -150,13 +152,14 @@ fn groups(arguments: &ScanArguments, list: Option<&Path>) -> Result<Vec<GroupArg
 
 /// Of the targets of a list.
 fn lines(list: &Path) -> Result<Vec<u64>> {
-    let file = File::open(list).with_context(|| format!("{}: cannot be opened", list.shown()))?;
+    let file = open_regular(list).with_context(|| format!("{}: cannot be opened", list.shown()))?;
     Ok(List::new(BufReader::new(file)).filter_map(Result::ok).map(|target| target.line).collect())
 }
 
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
-    let file = OpenOptions::new().create(true).append(true).open(&path).with_context(|| path.shown().to_string())?;
+    let file = open_regular_with(&path, File::options().create(true).append(true))
+        .with_context(|| path.shown().to_string())?;
     if file.try_lock().is_err() {
         bail!("{} is in use by another scan\nhint: one folder for each scan", folder.shown());
     }
@@ -165,7 +168,7 @@ fn lock(folder: &Path) -> Result<File> {
 
 fn read_state(folder: &Path, groups: &[GroupArgument]) -> Result<Option<State>> {
     let path = folder.join(STATE);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_regular_text(&path, MOST_TEXT_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| path.shown().to_string()),
@@ -380,7 +383,7 @@ impl Repeated<'_> {
 
     fn append(&self, name: &str, line: &str) -> Result<()> {
         let path = self.arguments.results.out.join(name);
-        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = open_regular_with(&path, File::options().create(true).append(true));
         file.and_then(|mut file| file.write_all(line.as_bytes())).with_context(|| path.shown().to_string())
     }
 

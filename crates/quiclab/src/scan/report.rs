@@ -1,18 +1,22 @@
 //! Tables and figures from the rows of scans.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_inputs::open_regular;
 use quiclab_report::{ScanReport, ScanReportRow, render_scan_html, render_scan_markdown};
 use quiclab_trace::{RunColumn, RunKind, RunsReader};
 use quiclab_units::ShowPath;
 use serde_json::{Map, Value};
 
-use super::row::{COLUMNS, Cell, ScanRow};
+use super::{
+    csv_text,
+    row::{COLUMNS, Cell, ScanRow},
+};
 use crate::{cli::ScanArguments, folder, output};
 
 /// Ends of the names of files with rows.
@@ -81,11 +85,15 @@ fn find(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn read(path: &Path, on_row: &mut dyn FnMut(&Map<String, Value>)) -> Result<()> {
+/// Hands each row of a file to `on_row`.
+///
+/// # Errors
+/// Where it cannot be read.
+pub(super) fn read(path: &Path, on_row: &mut dyn FnMut(&Map<String, Value>)) -> Result<()> {
     match path.extension().and_then(|end| end.to_str()) {
         Some("parquet") => read_parquet(path, on_row),
         Some("csv") => {
-            let mut reader = csv::Reader::from_path(path)?;
+            let mut reader = csv::Reader::from_reader(open_regular(path)?);
             let names = reader.headers()?.clone();
             for record in reader.records() {
                 let record = record?;
@@ -95,7 +103,7 @@ fn read(path: &Path, on_row: &mut dyn FnMut(&Map<String, Value>)) -> Result<()> 
             Ok(())
         }
         _ => {
-            let file = File::open(path)?;
+            let file = open_regular(path)?;
             for (number, line) in BufReader::new(file).lines().enumerate() {
                 let line = line?;
                 let object = serde_json::from_str(&line).with_context(|| format!("line {}", number + 1))?;
@@ -108,6 +116,9 @@ fn read(path: &Path, on_row: &mut dyn FnMut(&Map<String, Value>)) -> Result<()> 
 
 /// A number or a truth where it is one, otherwise a text.
 fn of_text(text: &str) -> Value {
+    if let Some(text) = csv_text::original(text) {
+        return Value::from(text);
+    }
     match text {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use quiclab_metrics::{Close, HandshakeClass, SeenHandshake};
 use serde_json::Value;
 
+use super::csv_text;
+
 /// One handshake.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRow {
@@ -92,7 +94,15 @@ impl Cell {
         }
     }
 
-    /// In CSV: nothing where there is no value.
+    /// In CSV: nothing where there is no value, and no text that a spreadsheet takes for a formula.
+    pub fn to_csv(&self) -> String {
+        match self {
+            Cell::Text(Some(value)) => csv_text::written(value).into_owned(),
+            other => other.to_text(),
+        }
+    }
+
+    /// As text: nothing where there is no value.
     pub fn to_text(&self) -> String {
         match self {
             Cell::Text(value) => value.clone().unwrap_or_default(),

@@ -70,7 +70,7 @@ impl RowsFile {
                     *bytes = 0;
                 }
             }
-            RowsFile::Csv(writer) => writer.write_record(row.iter().map(Cell::to_text))?,
+            RowsFile::Csv(writer) => writer.write_record(row.iter().map(Cell::to_csv))?,
             RowsFile::JsonLines(writer) => {
                 serde_json::to_writer(&mut *writer, &object(&row))?;
                 writer.write_all(b"\n")?;
@@ -138,4 +138,36 @@ fn number(cell: Cell) -> Option<f64> {
 
 fn truth(cell: Cell) -> Option<bool> {
     if let Cell::Truth(value) = cell { value } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_csv_file_has_no_formulas_of_servers_and_its_numbers_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let formula = "=cmd|' /C calc'!A0".to_owned();
+        let row = ScanRow {
+            target: Some("@target".to_owned()),
+            detail: Some(formula.clone()),
+            rank: Some(7),
+            ..ScanRow::default()
+        };
+        let mut file = RowsFile::create(&path).unwrap();
+        file.add(&row).unwrap();
+        file.add_cells(COLUMNS.iter().map(|_| Cell::Number(Some(-1.5))).collect()).unwrap();
+        file.finish().unwrap();
+        let records: Vec<_> = csv::Reader::from_path(&path).unwrap().records().map(Result::unwrap).collect();
+        let place = |name: &str| COLUMNS.iter().position(|(column, _)| *column == name).unwrap();
+        assert_eq!(&records[0][place("target")], "'@target");
+        assert_eq!(records[0][place("detail")], format!("'{formula}"));
+        assert_eq!(&records[0][place("rank")], "7");
+        assert!(records[1].iter().all(|cell| cell == "-1.5"));
+        let mut read = Vec::new();
+        crate::scan::report::read(&path, &mut |row| read.push(row.clone())).unwrap();
+        assert_eq!((&read[0]["target"], &read[0]["detail"]), (&Value::from("@target"), &Value::from(formula)));
+        assert_eq!((&read[0]["rank"], &read[1]["rank"]), (&Value::from(7), &Value::from(-1.5)));
+    }
 }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_inputs::open_regular;
 use quiclab_targets::{
     Exclusions, Host, List, ListError, ListHash, Name, Target,
     exclusions::Origin,
@@ -17,7 +18,10 @@ use quiclab_targets::{
 };
 use quiclab_units::{Duration, ShowPath};
 
-use crate::cli::{Addresses, WhomOptions};
+use crate::{
+    cli::{Addresses, WhomOptions},
+    given, signals,
+};
 
 /// Lines that cannot be read and are reported one by one.
 const MOST_REPORTED: u64 = 10;
@@ -72,6 +76,8 @@ pub fn list_file(given: &Path, folder: &Path) -> Result<PathBuf> {
     // Another scan may be reading the file of this name: it keeps its own until it finds that the folder is in use.
     let new = folder.join(format!("targets.{}", std::process::id()));
     let copy = || {
+        // Nothing else is under way: a signal need not wait for who writes.
+        let _reading = signals::reading();
         let mut file = File::create(&new)?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
         fs::rename(&new, &path)
@@ -125,7 +131,8 @@ pub fn exclusions(options: &WhomOptions) -> Result<Exclusions> {
     let own = config_folder()?.join("quiclab/scan-exclude.txt");
     add_if_there(&mut exclusions, &own)?;
     for file in &options.exclude {
-        exclusions.add_file(&file.shown().to_string(), BufReader::new(open(file)?))?;
+        // It may come through a pipe, which a signal has to end.
+        exclusions.add_file(&file.shown().to_string(), &given::read(file, given::MOST_LIST_BYTES)?[..])?;
     }
     Ok(exclusions)
 }
@@ -135,7 +142,7 @@ pub fn exclusions(options: &WhomOptions) -> Result<Exclusions> {
 /// # Errors
 /// Where it exists, or may exist, and cannot be read: behind a symbolic link to nowhere, in a folder that cannot be searched.
 pub fn add_if_there(exclusions: &mut Exclusions, file: &Path) -> Result<()> {
-    match File::open(file) {
+    match open_regular(file) {
         Ok(opened) => _ = exclusions.add_file(&file.shown().to_string(), BufReader::new(opened))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(link) = file.ancestors().find(|path| leads_nowhere(path)) {
@@ -175,7 +182,7 @@ fn config_folder() -> Result<PathBuf> {
 }
 
 fn open(file: &Path) -> Result<File> {
-    File::open(file).with_context(|| format!("{}: cannot be opened", file.shown()))
+    open_regular(file).with_context(|| format!("{}: cannot be opened", file.shown()))
 }
 
 impl<'a> Whom<'a> {

@@ -1,46 +1,20 @@
 //! Files that an endpoint has left. It can put anything in their place: a FIFO that nobody writes to, a link to /dev/zero.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs,
     io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
-/// Opens a regular file, without waiting for anything.
-///
-/// # Errors
-/// Where there is none: for a link, a FIFO or a device, [`io::ErrorKind::InvalidInput`].
-pub fn open(path: &Path) -> io::Result<File> {
-    open_with(path, File::options().read(true))
-}
-
-/// The same, for writing too.
-///
-/// # Errors
-/// As [`open`].
-pub fn open_to_change(path: &Path) -> io::Result<File> {
-    open_with(path, File::options().read(true).write(true))
-}
-
-fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let is_regular = |facts: &fs::Metadata| facts.is_file();
-    let other = || io::Error::new(io::ErrorKind::InvalidInput, "found no regular file");
-    if !is_regular(&fs::symlink_metadata(path)?) {
-        return Err(other());
-    }
-    // The endpoint may have replaced it since.
-    let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
-    if is_regular(&file.metadata()?) { Ok(file) } else { Err(other()) }
-}
+use quiclab_inputs::open_unlinked;
 
 /// The first `most` bytes of a regular file, as text.
 ///
 /// # Errors
-/// As [`open`].
+/// Where there is none.
 pub fn start_of(path: &Path, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
-    open(path)?.take(most).read_to_end(&mut bytes)?;
+    open_unlinked(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

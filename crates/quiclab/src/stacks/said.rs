@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use quiclab_inputs::open_unlinked;
 use quiclab_units::shown;
 use serde::Serialize;
-
-use super::regular;
 
 /// Lines that are shown of an endpoint.
 const MOST_LINES: usize = 10;
@@ -72,7 +71,7 @@ pub fn in_words(all: &[Said]) -> String {
 
 /// The last lines of a file, and whether there are more.
 fn end(path: &Path) -> std::io::Result<(Vec<String>, bool)> {
-    let mut file = regular::open(path)?;
+    let mut file = open_unlinked(path)?;
     let length = file.metadata()?.len();
     let skipped = length.saturating_sub(MOST_BYTES);
     file.seek(SeekFrom::Start(skipped))?;

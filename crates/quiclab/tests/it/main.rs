@@ -24,6 +24,7 @@ mod endpoints;
 mod escapes;
 mod figures;
 mod files;
+mod foreign_files;
 mod foreign_stack;
 mod forwarder;
 mod gate;

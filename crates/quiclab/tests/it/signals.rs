@@ -158,3 +158,23 @@ fn verbs_that_run_end_while_their_file_is_a_silent_pipe() {
     in_folder(|pipe| words(&["ab", "misbehaving", "misbehaving", pipe, "--stacks", TEST_STACKS]));
     in_folder(|pipe| words(&["stacks", "import", "--implementations", pipe, "--stacks", TEST_STACKS]));
 }
+
+#[test]
+fn a_scan_ends_while_its_list_its_exclusions_or_its_tables_are_a_silent_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("targets"), "192.0.2.1\n").unwrap();
+    let pipe = pipe(folder.path());
+    for arguments in [
+        ["scan", "-", "--contact", "https://a.example"],
+        ["scan", "targets", "--dry-run", &format!("--exclude={pipe}")],
+        ["scan", "--from", "targets", &format!("--prefixes={pipe}")],
+        ["scan", "--from", "targets", &format!("--cdns={pipe}")],
+        ["scan", "--from", "targets", &format!("--keys={pipe}")],
+    ] {
+        assert_ends_at_once(quiclab().args(arguments).current_dir(folder.path()));
+    }
+    // What is read more than once is refused instead.
+    let done = quiclab().args(["scan", &pipe, "--dry-run"]).output().unwrap();
+    let errors = String::from_utf8(done.stderr).unwrap();
+    assert!(errors.contains("found a FIFO, expected a regular file"), "{errors}");
+}

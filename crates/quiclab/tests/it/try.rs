@@ -243,7 +243,7 @@ fn a_fifo_and_a_device_in_place_of_files_are_found_and_not_waited_for() {
     let result =
         tried(folder.path(), "stores-a-fifo", &["--case", "transfer", "--capture", &capture.display().to_string()]);
     assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
-    let expected = "the client's file10M in DOWNLOADS cannot be read: found no regular file";
+    let expected = "the client's file10M in DOWNLOADS cannot be read: found a FIFO, expected a regular file";
     assert!(result.output.contains(expected), "{}", result.output);
 }
 

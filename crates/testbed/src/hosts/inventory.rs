@@ -1,13 +1,16 @@
 //! The file that names the hosts: docs/reference/hosts-file.md.
 
 use std::{
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
 use quiclab_orders::hosts::PlaceOfHost;
 use serde::Deserialize;
+
+/// The longest file of hosts.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The hosts of a testbed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -90,7 +93,7 @@ impl Inventory {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let text = quiclab_inputs::read_regular_text(path, MOST_BYTES).with_context(|| path.display().to_string())?;
         let mut inventory = Self::parse(&text).with_context(|| path.display().to_string())?;
         if let Some(config) = &mut inventory.ssh_config {
             *config = path.parent().unwrap_or(Path::new("")).join(&*config);

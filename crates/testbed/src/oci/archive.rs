@@ -51,7 +51,7 @@ impl Archive {
                 path.display()
             );
         }
-        let mut file = File::open(path)?;
+        let mut file = quiclab_inputs::open_regular(path)?;
         let mut magic = [0; 4];
         let _ = file.read_at(&mut magic, 0)?;
         if magic.starts_with(&[0x1f, 0x8b]) || magic == [0x28, 0xb5, 0x2f, 0xfd] {

@@ -1,26 +1,19 @@
 //! Files that an endpoint left. A name may be that of a link to a file of the user, or of a pipe that nobody writes to.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
+    fs::{self, File},
+    io,
     path::Path,
 };
 
 /// Opens a file that is nothing but a file.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("found no regular file, expected one")) }
+    quiclab_inputs::open_unlinked(path)
 }
 
 /// Reads such a file, of so many bytes at most.
 pub(super) fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(most_bytes + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most_bytes {
-        return Err(io::Error::other(format!("found more than {most_bytes} bytes, expected at most as many")));
-    }
-    Ok(bytes)
+    quiclab_inputs::read_unlinked(path, most_bytes)
 }
 
 /// Removes everything below `folder` that is neither a regular file nor a folder, and says what it was.
@@ -57,7 +50,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", path("keys.log")).unwrap();
         nix::unistd::mkfifo(&path("qlog/pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(open(&path("keys.log")).is_err());
-        assert!(open(&path("qlog/pipe")).unwrap_err().to_string().contains("no regular file"));
+        assert!(open(&path("qlog/pipe")).unwrap_err().to_string().contains("expected a regular file"));
         let removed = remove_special_files(folder.path()).unwrap();
         let is_not_kept = |name: &str, why: &str| format!("the log file {name:?} is not kept: it is {why}");
         assert_eq!(removed, [is_not_kept("keys.log", "a symbolic link"), is_not_kept("pipe", "no regular file")]);

@@ -1,11 +1,9 @@
 //! A sender at its tap: its trains, and what it knew before each of them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs::File,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
+use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{Analysis, AnalysisSettings};
 use quiclab_record::{Record, layout::SENDER_TAP};
 use quiclab_testbed::contract::SERVER_PORT;
@@ -62,7 +60,7 @@ impl Sender {
     pub fn read(record: &Record) -> Result<Self> {
         let path = record.capture();
         let place = || path.display().to_string();
-        let mut reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
+        let mut reader = CaptureReader::new(open_unlinked(&path).with_context(place)?).with_context(place)?;
         let settings = DissectorSettings { server_port: Some(SERVER_PORT), ..DissectorSettings::default() };
         let mut dissector = Dissector::new(settings);
         let threshold_ns = record.run.run.settings.analysis.train_threshold.as_nanos();

@@ -1,7 +1,7 @@
 //! What the files of a run show of a claim.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -10,6 +10,7 @@ use quiclab_experiment::{
     run::{Gso, KeyExchange, Pacing, Run, Switch, word},
     stack::Role,
 };
+use quiclab_inputs::{open_unlinked, read_unlinked, read_unlinked_text};
 use quiclab_interop::{Facts, FactsSettings, Verdict};
 use quiclab_metrics::RunMetrics;
 use quiclab_record::{
@@ -24,6 +25,7 @@ use super::{
     claims::{CERTIFICATE_DELAY, Expected, Proof},
     handshakes, qlogs, streams,
 };
+use crate::given::MOST_LIST_BYTES;
 use crate::{interop::verdict_of, results::sent_by_server};
 
 /// Largest frame without segmentation offload, in bytes.
@@ -282,7 +284,7 @@ fn planned_times(pacing: Pacing, folder: &Path) -> Result<String> {
         return Ok("the file is complete".to_owned());
     }
     let path = folder.join("server/planned.csv");
-    let text = fs::read_to_string(&path).context("the server left no planned.csv")?;
+    let text = read_unlinked_text(&path, MOST_LIST_BYTES).context("the server left no planned.csv")?;
     let lines = text.lines().count().saturating_sub(1);
     anyhow::ensure!(lines > 0, "planned.csv is empty");
     Ok(format!("{lines} planned send times"))
@@ -299,11 +301,11 @@ fn chain(run: &Run, folder: &Path) -> Result<String> {
 }
 
 fn metrics(folder: &Path) -> Result<RunMetrics> {
-    Ok(RunMetrics::from_json(&fs::read_to_string(folder.join(METRICS_FILE))?)?)
+    Ok(RunMetrics::from_json(&read_unlinked_text(&folder.join(METRICS_FILE), MOST_LIST_BYTES)?)?)
 }
 
 fn facts(folder: &Path) -> Result<Facts> {
-    let reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
+    let reader = CaptureReader::new(open_unlinked(&folder.join(CAPTURE_FILE))?)?;
     let settings = FactsSettings { server_port: Some(SERVER_PORT), tap: Some(SENDER_TAP) };
     Ok(Facts::read(reader, &[], &settings)?)
 }
@@ -321,7 +323,7 @@ fn files(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
         if path.is_dir() {
             files.extend(self::files(&path)?);
         } else if !path.ends_with("keys.log") && !path.ends_with("planned.csv") {
-            files.push((path.clone(), String::from_utf8_lossy(&fs::read(&path)?).into_owned()));
+            files.push((path.clone(), String::from_utf8_lossy(&read_unlinked(&path, MOST_LIST_BYTES)?).into_owned()));
         }
     }
     files.sort();

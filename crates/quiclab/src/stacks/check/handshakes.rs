@@ -1,10 +1,11 @@
 //! What a capture shows of how a handshake begins.
 
-use std::{fs::File, path::Path};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use quiclab_experiment::run::{FirstAck, KeyExchange, Run, Workload};
 use quiclab_experiment::stack::{CertificateDelay, Role};
+use quiclab_inputs::open_unlinked;
 use quiclab_record::layout::{CAPTURE_FILE, SENDER_TAP};
 use quiclab_testbed::{certificates, contract::SERVER_PORT};
 use quiclab_units::Duration;
@@ -173,7 +174,7 @@ pub fn chain(run: &Run, certificate_bytes: Option<u32>) -> Result<String> {
 }
 
 fn beginning(folder: &Path) -> Result<Vec<Datagram>> {
-    let mut reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
+    let mut reader = CaptureReader::new(open_unlinked(&folder.join(CAPTURE_FILE))?)?;
     let mut dissector =
         Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: true });
     let mut datagrams = Vec::new();

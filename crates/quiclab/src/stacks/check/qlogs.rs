@@ -1,14 +1,14 @@
 //! Whether what an endpoint left in its qlog folder is qlog, with the events that quiclab uses.
 
 use std::{
-    fmt,
-    fs::{self, File},
+    fmt, fs,
     io::{BufReader, Read},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{run::word, stack::Role};
+use quiclab_inputs::open_unlinked;
 use quiclab_record::MOST_QLOG_BYTES;
 use quiclab_units::Bounded;
 use quiclab_wire::{QlogEventKind, QlogPacket, read_qlog};
@@ -92,11 +92,11 @@ pub fn check(role: Role, windows: bool, record: &Path) -> Result<Events> {
 
 fn events(file: &Path) -> Result<Events> {
     let mut start = Vec::new();
-    File::open(file)?.take(SHOWN_BYTES as u64).read_to_end(&mut start)?;
+    open_unlinked(file)?.take(SHOWN_BYTES as u64).read_to_end(&mut start)?;
     let mut events = Events::default();
     let is_numbered = |packet: &QlogPacket| packet.packet_number.is_some();
     let read =
-        read_qlog(BufReader::new(Bounded::new(File::open(file)?, MOST_QLOG_BYTES)), &mut |event| match event.kind {
+        read_qlog(BufReader::new(Bounded::new(open_unlinked(file)?, MOST_QLOG_BYTES)), &mut |event| match event.kind {
             QlogEventKind::PacketSent(packet) if is_numbered(&packet) => events.sent += 1,
             QlogEventKind::PacketReceived(packet) if is_numbered(&packet) => events.received += 1,
             QlogEventKind::Metrics(metrics) if metrics.congestion_window_bytes.is_some() => events.windows += 1,

@@ -1,9 +1,10 @@
 //! What a capture shows of how many requests a client has at the same time.
 
-use std::{collections::BTreeSet, fs::File, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Result, ensure};
 use quiclab_experiment::run::Run;
+use quiclab_inputs::open_unlinked;
 use quiclab_record::layout::{CAPTURE_FILE, SENDER_TAP};
 use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, QuicFrame, Role as Sender};
@@ -46,7 +47,7 @@ impl Requests {
 /// # Errors
 /// Where it had more or fewer, or where the packets do not show it.
 pub fn at_a_time(most: u32, run: &Run, folder: &Path) -> Result<String> {
-    let mut reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
+    let mut reader = CaptureReader::new(open_unlinked(&folder.join(CAPTURE_FILE))?)?;
     let mut dissector =
         Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: true });
     let mut requests = Requests::default();

@@ -17,6 +17,7 @@ use quiclab_experiment::{
     server_test_case,
     stack::{PERF, Role, StackManifest},
 };
+use quiclab_inputs::open_unlinked;
 use quiclab_orders::contents::Contents;
 use quiclab_testbed::{
     certificates, hash,
@@ -346,7 +347,7 @@ impl<'a> Bench<'a> {
         for name in requests.split_whitespace().filter_map(|url| url.rsplit('/').next()) {
             let path = self.scratch.join("downloads").join(name);
             let (length, sha256) = &self.files[name];
-            let file = regular::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+            let file = open_unlinked(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
             match file {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     return Err(format!("the client exited with 0 but stored no {name} in DOWNLOADS"));
@@ -382,7 +383,7 @@ impl<'a> Bench<'a> {
         let mut all =
             File::options().append(true).create(true).open(keys).with_context(|| keys.display().to_string())?;
         for role in ["server", "client"] {
-            if let Ok(log) = regular::open(&folder.join(role).join("keys.log")) {
+            if let Ok(log) = open_unlinked(&folder.join(role).join("keys.log")) {
                 copy(&mut log.take(MOST_KEY_BYTES), &mut all)?;
             }
         }
