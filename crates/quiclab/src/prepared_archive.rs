@@ -190,10 +190,10 @@ fn take_one(cache: &Cache, archive: &Path, sha256: Option<&str>) -> Result<Taken
         cache.folder(name, |folder| {
             is_new = true;
             bundle.extract(&format!("things/{name}/"), folder)?;
+            lengthen(folder, files)?;
             if FILE_SYSTEMS.iter().any(|kind| name.starts_with(kind)) {
                 Cache::check_file_system(folder).context(name.clone())?;
             }
-            lengthen(folder, files)?;
             Origin::now(from.clone(), list.earlier.get(name).cloned().unwrap_or_default()).write(folder)
         })?;
         taken += usize::from(is_new);
