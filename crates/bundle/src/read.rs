@@ -32,11 +32,16 @@ pub struct Limits {
     pub bytes: u64,
     /// Bytes of the list of hashes, and of any file that is read as a whole.
     pub text_bytes: u64,
+    /// Bytes of all its files for each byte of the archive. What records and programs have in them is rarely compressed to less than a
+    /// twentieth.
+    pub expansion: u64,
+    /// Bytes of all its files that are fine however few bytes the archive has.
+    pub harmless_bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { files: 2_000_000, bytes: 1 << 42, text_bytes: 512 << 20 }
+        Self { files: 2_000_000, bytes: 1 << 42, text_bytes: 512 << 20, expansion: 100, harmless_bytes: 256 << 20 }
     }
 }
 
@@ -85,7 +90,8 @@ impl<R: Read + Seek> Bundle<R> {
             bytes = bytes.saturating_add(entry.bytes);
             files.insert(name, entry);
         }
-        let most = limits.bytes.min(length.saturating_mul(MOST_FOR_A_BYTE));
+        let expanded = length.saturating_mul(limits.expansion.min(MOST_FOR_A_BYTE)).max(limits.harmless_bytes);
+        let most = limits.bytes.min(expanded);
         if bytes > most {
             return Err(BundleError::refused(
                 "the archive",

@@ -36,6 +36,11 @@ fn list(as_json: bool) -> Result<u8> {
         output::print(&(table(&things) + "\n"))?;
         let count = if let [_] = things[..] { "1 thing".to_owned() } else { format!("{} things", things.len()) };
         tell!("quiclab: {}: {}, {count}", cache.path("").display(), size(bytes));
+        for thing in &things {
+            if let Some(origin) = &thing.origin {
+                tell!("quiclab: {} was not built here, it is {origin}", thing.name);
+            }
+        }
     }
     Ok(0)
 }
@@ -97,6 +102,7 @@ fn row(thing: &Thing) -> Value {
         "bytes": thing.bytes,
         "used_unix_seconds": used,
         "can_be_made_again": thing.can_be_made_again,
+        "origin": thing.origin,
     })
 }
 

@@ -8,7 +8,7 @@ use std::{env, fs, path::Path, process::Command, sync::atomic::Ordering, thread}
 use anyhow::Result;
 use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_testbed::{
-    cache::{Cache, Care, Damage},
+    cache::{Cache, Care, Damage, Origin},
     netns::host::Facts,
     perform::Interrupted,
     stack::is_installed,
@@ -252,11 +252,15 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             absent(&name, format!("no {}", missing.join(", ")), remedy, format!("building kernel {PATCHED_KERNEL}"))
         }
     });
-    let made =
-        |found: bool| if found { "in the cache" } else { "not built yet; quiclab run or quiclab prepare builds it" };
-    checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.supplies.cache, "6.1").is_some()).to_owned()));
+    let made = |folder: Option<&Path>| match folder.map(Origin::of) {
+        None => "not built yet; quiclab run or quiclab prepare builds it".to_owned(),
+        Some(None) => "in the cache".to_owned(),
+        Some(Some(origin)) => format!("in the cache, {origin}"),
+    };
+    let kernel = Kernel::find(&laboratory.supplies.cache, "6.1");
+    checks.push(good("kernel 6.1", made(kernel.as_ref().map(Kernel::folder))));
     let image = Image::find(&laboratory.supplies.cache, &Default::default());
-    checks.push(good("root file system of the guests", made(image.is_some()).to_owned()));
+    checks.push(good("root file system of the guests", made(image.as_ref().map(Image::folder))));
     Ok(checks)
 }
 
@@ -265,13 +269,17 @@ fn cached() -> Result<Vec<Check>> {
     let cache = Cache::from_environment()?;
     let stop = signals::stop_flag()?;
     let things: Vec<_> = cache.things()?.into_iter().filter(|thing| thing.can_be_checked).collect();
-    let (mut checks, mut bytes) = (Vec::new(), 0);
+    let (mut checks, mut foreign, mut own, mut bytes) = (Vec::new(), Vec::new(), 0, 0);
     for thing in &things {
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
         let Err(error) = cache.verify(&thing.path, Care::Thorough) else {
-            bytes += thing.bytes;
+            // Of what was made elsewhere, hashes say that nobody has changed it here, and nothing else.
+            match &thing.origin {
+                None => (own, bytes) = (own + 1, bytes + thing.bytes),
+                Some(origin) => foreign.push(good(&thing.name, format!("{origin}; unchanged since then"))),
+            }
             continue;
         };
         let (problem, remedy) = match error.downcast::<Damage>() {
@@ -282,9 +290,9 @@ fn cached() -> Result<Vec<Check>> {
         };
         checks.push(Check { is_damage: true, ..bad(&thing.name, problem, remedy) });
     }
-    let whole = things.len() - checks.len();
-    let found = format!("{whole} things ({:.1} GB) are as they were made", bytes as f64 / 1e9);
+    let found = format!("{own} things ({:.1} GB) are as they were made", bytes as f64 / 1e9);
     checks.insert(0, good("contents of the cache", found));
+    checks.extend(foreign);
     Ok(checks)
 }
 

@@ -78,6 +78,8 @@ struct Place {
     client: Option<Stack>,
     /// What the ends speak.
     transport: Transport,
+    /// What endpoints are made of that was not built here, in words.
+    origins: Vec<String>,
     /// Folder for endpoints, in memory, under this name for all of them.
     shared: PathBuf,
     stop: Arc<AtomicBool>,
@@ -263,6 +265,8 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
         source.map(|source| Files::build(&supplies.cache, source, arguments.rebuild, stop)).transpose()
     };
     let (server_files, client_files) = (build(&server)?, build(&client)?);
+    let foreign = supplies.cache.used_from_archives();
+    let origins = foreign.iter().map(|(name, origin)| format!("{name} was not built here, it is {origin}")).collect();
     let network = if arguments.server || arguments.client.is_some() { Network::OfThisMachine } else { Network::Own };
     let scratch = loopback::enter(network)?;
     let shared = scratch.path().join("shared");
@@ -278,5 +282,5 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     };
     let server = stack(server, server_files, "server")?;
     let client = stack(client, client_files, "client")?;
-    Ok(Place { server, client, transport, shared, stop: stop.clone(), _scratch: scratch })
+    Ok(Place { server, client, transport, origins, shared, stop: stop.clone(), _scratch: scratch })
 }

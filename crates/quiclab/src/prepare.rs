@@ -7,7 +7,14 @@ use quiclab_experiment::{AnyRun, Overrides};
 use quiclab_testbed::{cache::Cache, vm::testbed::kernel};
 use quiclab_units::ShowPath;
 
-use crate::{cli::PrepareArguments, laboratory::open, output, prepared_archive, run::read_experiment, signals};
+use crate::{
+    cli::PrepareArguments,
+    laboratory::open,
+    output,
+    prepared_archive::{self, Taken},
+    run::read_experiment,
+    signals,
+};
 
 /// Host time for booting is limited by itself; no run is performed.
 const NO_RUN: Duration = Duration::ZERO;
@@ -24,8 +31,13 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
         );
     }
     if let Some(from) = &arguments.from {
-        let (taken, all) = prepared_archive::take(&Cache::from_environment()?, from)?;
-        tell!("quiclab: {}: took {taken} of {all} things; the cache had the others", from.shown());
+        for taken in prepared_archive::take(&Cache::from_environment()?, from, arguments.sha256.as_deref())? {
+            let Taken { path, sha256, taken, all } = taken;
+            tell!("quiclab: {}: took {taken} of {all} things; the cache had the others", path.shown());
+            if arguments.sha256.is_none() {
+                tell!("quiclab: {}: sha256 {sha256}, compared with nothing but its name\nhint: --sha256", path.shown());
+            }
+        }
         return Ok(0);
     }
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
@@ -45,8 +57,9 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
         }
     }
     if let Some(folder) = &arguments.to {
-        let archive = prepared_archive::pack(&laboratory.supplies.cache, folder)?;
+        let (archive, sha256) = prepared_archive::pack(&laboratory.supplies.cache, folder)?;
         output::print(&format!("{}\n", archive.shown()))?;
+        tell!("quiclab: for whoever takes it, by other means than the archive: --sha256 {sha256}");
     }
     tell!("quiclab: everything is ready");
     Ok(0)

@@ -1,12 +1,13 @@
 //! Archives of prepared things: a machine that has QEMU and no compilers takes kernel, guest images and stacks from one.
 //!
 //! An archive is a [bundle](quiclab_bundle), so every file has its hash, and its own name has the hash of its bytes. Things are named by what
-//! they are made of. Who takes one trusts its maker as much as one who installs a program of theirs.
+//! they are made of, which nothing proves: whoever takes an archive trusts its maker as much as one who installs a program of theirs. So each
+//! thing keeps a note of the archive that it was taken from, which is shown where the thing is used.
 
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{BufReader, BufWriter, Read, Write},
+    io::{BufReader, BufWriter, Read, Seek, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -14,7 +15,11 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_bundle::{Bundle, Limits, Mode, Writer};
 use quiclab_inputs::open_regular;
-use quiclab_testbed::{cache::Cache, hash, supplies::installed_archives};
+use quiclab_testbed::{
+    cache::{Archive, Cache, Origin, is_kept_by_the_cache},
+    hash,
+    supplies::installed_archives,
+};
 use quiclab_units::ShowPath;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +36,15 @@ const DIGITS: usize = 16;
 const KINDS: [&str; 4] = ["image/", "kernel/", "program/", "stack/"];
 /// The longest file of a thing: a root file system with its device.
 const MOST_BYTES: u64 = 8 << 30;
+/// The length of all files together, which are mostly holes.
+const MOST_BYTES_OF_ALL: u64 = 64 * MOST_BYTES;
+/// What an archive may hold. Programs and file systems shrink to a third or so, seldom to a twentieth; all stacks together take 2 GB.
+const LIMITS: Limits =
+    Limits { files: 100_000, bytes: 32 << 30, text_bytes: 16 << 20, expansion: 40, harmless_bytes: 64 << 20 };
+/// Things in the cache whose hash of a file system goes into the identities of runs.
+const FILE_SYSTEMS: [&str; 2] = ["image/", "stack/"];
+/// Archives before this one, for each thing.
+const MOST_EARLIER: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,27 +53,51 @@ struct List {
     quiclab: String,
     /// By the name of each thing, its files with their lengths. What an archive has of a file may be shorter: the rest is zeros.
     things: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Of things that the maker of this archive took from another one: that one and those before it, the latest first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    earlier: BTreeMap<String, Vec<Archive>>,
 }
 
-/// Packs the things that this process has used into `folder`. Returns the archive.
+/// What came of taking an archive.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The archive.
+    pub path: PathBuf,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// Things that the cache did not have.
+    pub taken: usize,
+    /// Things in it.
+    pub all: usize,
+}
+
+/// Packs the things that this process has used into `folder`. Returns the archive, and the SHA-256 of its bytes.
 ///
 /// # Errors
 /// A damaged thing, a folder that cannot be written.
-pub fn pack(cache: &Cache, folder: &Path) -> Result<PathBuf> {
+pub fn pack(cache: &Cache, folder: &Path) -> Result<(PathBuf, String)> {
     let used: Vec<_> = cache.used()?.into_iter().map(|used| used.name).collect();
     let names: Vec<_> = used.into_iter().filter(|name| KINDS.iter().any(|kind| name.starts_with(kind))).collect();
     fs::create_dir_all(folder).with_context(|| folder.shown())?;
     let aside = tempfile::Builder::new().prefix(".quiclab-prepared-").tempfile_in(folder);
     let mut writer = Writer::new(BufWriter::new(aside.with_context(|| folder.shown())?), "quiclab-prepared")?;
-    let mut list = List { schema: SCHEMA, quiclab: env!("CARGO_PKG_VERSION").to_owned(), things: BTreeMap::new() };
+    let mut list = List {
+        schema: SCHEMA,
+        quiclab: env!("CARGO_PKG_VERSION").to_owned(),
+        things: BTreeMap::new(),
+        earlier: BTreeMap::new(),
+    };
     for name in names {
         let files = cache.carried(&name)?;
         for file in &files {
-            let opened = File::open(&file.path).with_context(|| file.path.shown())?;
+            let opened = open_regular(&file.path).with_context(|| file.path.shown())?;
             let is_program = opened.metadata()?.permissions().mode() & 0o111 != 0;
             let mode = if is_program { Mode::Program } else { Mode::Plain };
             let inside = format!("things/{name}/{}", file.name);
             writer.add(&inside, mode, file.data_bytes, opened.take(file.data_bytes))?;
+        }
+        if let Some(origin) = cache.origin(&name) {
+            list.earlier.insert(name.clone(), origin.archives());
         }
         list.things.insert(name, files.into_iter().map(|file| (file.name, file.bytes)).collect());
     }
@@ -71,23 +109,21 @@ pub fn pack(cache: &Cache, folder: &Path) -> Result<PathBuf> {
     let digest = hash::of_file(file.path()).with_context(|| file.path().shown())?;
     let path = folder.join(format!("{START}{}{END}", &digest[..DIGITS]));
     file.persist(&path).map_err(|error| error.error).with_context(|| path.shown())?;
-    Ok(path)
+    Ok((path, digest))
 }
 
-/// Takes the things of the archive at `path`, or of all archives in that folder, that the cache does not have yet. Returns how many it took, and
-/// how many there are.
+/// Takes the things of the archive at `path`, or of all archives in that folder, that the cache does not have yet. With `sha256`, an archive that
+/// has another hash is refused before anything of it is read.
 ///
 /// # Errors
-/// No archive, one whose bytes are not those of its name, one that is refused.
-pub fn take(cache: &Cache, path: &Path) -> Result<(usize, usize)> {
-    let archives = if path.is_dir() { archives(path)? } else { vec![path.to_path_buf()] };
-    let (mut taken, mut all) = (0, 0);
-    for archive in archives {
-        let (some, of) = take_one(cache, &archive).with_context(|| archive.shown())?;
-        taken += some;
-        all += of;
+/// No archive, one whose bytes are not those of its name or of `sha256`, one that is refused.
+pub fn take(cache: &Cache, path: &Path, sha256: Option<&str>) -> Result<Vec<Taken>> {
+    let is_folder = path.is_dir();
+    if is_folder && sha256.is_some() {
+        bail!("--sha256: found the folder {}, expected --from with one archive, whose hash this is", path.shown());
     }
-    Ok((taken, all))
+    let archives = if is_folder { archives(path)? } else { vec![path.to_path_buf()] };
+    archives.into_iter().map(|archive| take_one(cache, &archive, sha256).with_context(|| archive.shown())).collect()
 }
 
 /// Takes from the archives that an installed quiclab brings what the cache does not have yet.
@@ -101,10 +137,10 @@ pub fn take_installed(cache: &Cache) -> Result<()> {
 /// Of archives of which the cache has everything, only the list is read.
 fn take_missing(cache: &Cache, archives: &[PathBuf]) -> Result<()> {
     for archive in archives.iter().filter(|path| digits(path).is_some()) {
-        let list = (|| read_list(&mut open(archive)?))().with_context(|| archive.shown())?;
+        let list = (|| read_list(&mut open(open_regular(archive)?)?))().with_context(|| archive.shown())?;
         if !list.things.keys().all(|name| cache.path(name).is_dir()) {
             progress::say(&format!("unpacking {} (once)", archive.shown()));
-            take_one(cache, archive).with_context(|| archive.shown())?;
+            take_one(cache, archive, None).with_context(|| archive.shown())?;
         }
     }
     Ok(())
@@ -129,31 +165,45 @@ fn digits(path: &Path) -> Option<&str> {
     (digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(digits)
 }
 
-fn take_one(cache: &Cache, archive: &Path) -> Result<(usize, usize)> {
-    if let Some(expected) = digits(archive) {
-        let found = hash::of_file(archive)?;
-        if !found.starts_with(expected) {
-            bail!("found SHA-256 {found}, expected {expected}… as its name says\nhint: fetch it again");
-        }
+fn take_one(cache: &Cache, archive: &Path, sha256: Option<&str>) -> Result<Taken> {
+    let mut file = open_regular(archive)?;
+    // Of the file that is then read, whatever is renamed to its place meanwhile.
+    let found = hash::of_reader(&mut file)?;
+    file.rewind()?;
+    if let Some(expected) = sha256.filter(|expected| !found.eq_ignore_ascii_case(expected)) {
+        bail!(
+            "found SHA-256 {found}, expected {expected} as --sha256 says; nothing of it was taken\nhint: ask whoever made the archive for its \
+             hash"
+        );
     }
-    let mut bundle = open(archive)?;
+    if let Some(expected) = digits(archive).filter(|expected| !found.starts_with(expected)) {
+        bail!("found SHA-256 {found}, expected {expected}… as its name says\nhint: fetch it again");
+    }
+    let mut bundle = open(file)?;
     let list = read_list(&mut bundle)?;
+    // All of it before anything is unpacked.
+    list.check(&bundle)?;
+    let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let from = Archive { archive: name, sha256: found.clone() };
     let mut taken = 0;
     for (name, files) in &list.things {
-        check(name, files)?;
         let mut is_new = false;
         cache.folder(name, |folder| {
             is_new = true;
             bundle.extract(&format!("things/{name}/"), folder)?;
-            lengthen(folder, files)
+            lengthen(folder, files)?;
+            if FILE_SYSTEMS.iter().any(|kind| name.starts_with(kind)) {
+                Cache::check_file_system(folder).context(name.clone())?;
+            }
+            Origin::now(from.clone(), list.earlier.get(name).cloned().unwrap_or_default()).write(folder)
         })?;
         taken += usize::from(is_new);
     }
-    Ok((taken, list.things.len()))
+    Ok(Taken { path: archive.to_path_buf(), sha256: found, taken, all: list.things.len() })
 }
 
-fn open(archive: &Path) -> Result<Bundle<BufReader<File>>> {
-    Ok(Bundle::open(BufReader::new(open_regular(archive)?), Limits::default())?)
+fn open(file: File) -> Result<Bundle<BufReader<File>>> {
+    Ok(Bundle::open(BufReader::new(file), LIMITS)?)
 }
 
 fn read_list(bundle: &mut Bundle<BufReader<File>>) -> Result<List> {
@@ -164,6 +214,45 @@ fn read_list(bundle: &mut Bundle<BufReader<File>>) -> Result<List> {
     Ok(list)
 }
 
+impl List {
+    /// Refuses what does not belong into a cache. The archive has the files of the list and no others.
+    fn check<R: Read + Seek>(&self, bundle: &Bundle<R>) -> Result<()> {
+        let mut bytes = 0_u64;
+        for (name, files) in &self.things {
+            check(name, files)?;
+            bytes = files.values().fold(bytes, |sum, bytes| sum.saturating_add(*bytes));
+        }
+        if bytes > MOST_BYTES_OF_ALL {
+            bail!("{LIST}: found {bytes} bytes of files, expected at most {MOST_BYTES_OF_ALL}");
+        }
+        let is_listed = |file: &str| {
+            let mut parts = file.strip_prefix("things/").unwrap_or_default().splitn(3, '/');
+            let (kind, thing, rest) = (parts.next(), parts.next(), parts.next());
+            let thing = kind.zip(thing).map(|(kind, thing)| format!("{kind}/{thing}"));
+            thing
+                .and_then(|thing| self.things.get(&thing))
+                .zip(rest)
+                .is_some_and(|(files, rest)| files.contains_key(rest))
+        };
+        if let Some((file, ..)) = bundle.files().find(|(file, ..)| *file != LIST && !is_listed(file)) {
+            bail!("{}: found a file that {LIST} does not list, expected none", file.escape_debug());
+        }
+        for (name, earlier) in &self.earlier {
+            if !self.things.contains_key(name)
+                || earlier.len() > MOST_EARLIER
+                || !earlier.iter().all(Archive::is_plausible)
+            {
+                bail!(
+                    "{LIST}: earlier: {}: found no list of archives, expected the names and SHA-256 of at most {MOST_EARLIER}, of a thing in \
+                     this one",
+                    name.escape_debug()
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Names of things are folders of the cache, so a strange one is refused.
 fn check(name: &str, files: &BTreeMap<String, u64>) -> Result<()> {
     quiclab_bundle::check_name(name)?;
@@ -172,6 +261,9 @@ fn check(name: &str, files: &BTreeMap<String, u64>) -> Result<()> {
     }
     for (file, bytes) in files {
         quiclab_bundle::check_name(file)?;
+        if is_kept_by_the_cache(file) {
+            bail!("{LIST}: {name}/{file}: found a name that the cache writes itself, expected another one");
+        }
         if *bytes > MOST_BYTES {
             bail!("{LIST}: {name}/{file}: found {bytes} bytes, expected at most {MOST_BYTES}");
         }
@@ -194,70 +286,4 @@ fn lengthen(folder: &Path, files: &BTreeMap<String, u64>) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cache(folder: &Path) -> Cache {
-        let cache = Cache::at(folder.to_path_buf());
-        for (name, text) in [("kernel/6.1-a", "kernel"), ("stack/x-b", "stack"), ("state/c", "state")] {
-            let make = |aside: &Path| {
-                fs::write(aside.join("file"), text)?;
-                Ok(File::options().write(true).open(aside.join("file"))?.set_len(1 << 20)?)
-            };
-            cache.folder(name, make).unwrap();
-        }
-        cache
-    }
-
-    #[test]
-    fn what_one_machine_has_made_another_one_takes_and_has_the_same() {
-        let [one, other, out] = [(); 3].map(|()| tempfile::tempdir().unwrap());
-        let archive = pack(&cache(one.path()), out.path()).unwrap();
-        assert_eq!(pack(&cache(one.path()), out.path()).unwrap(), archive, "the bytes are the same");
-        assert!(fs::metadata(&archive).unwrap().len() < 4000);
-        let there = Cache::at(other.path().to_path_buf());
-        assert_eq!(take(&there, out.path()).unwrap(), (2, 2));
-        assert_eq!(take(&there, &archive).unwrap(), (0, 2));
-        for name in ["kernel/6.1-a/file", "stack/x-b/file", "stack/x-b/sums", "stack/x-b/contents"] {
-            let [left, right] = [one.path(), other.path()].map(|folder| fs::read(folder.join(name)).unwrap());
-            assert!(left == right, "{name}");
-        }
-        assert!(!other.path().join("state").exists());
-    }
-
-    #[test]
-    fn what_an_installed_quiclab_brings_is_unpacked_once() {
-        let [one, other, out] = [(); 3].map(|()| tempfile::tempdir().unwrap());
-        let archive = pack(&cache(one.path()), out.path()).unwrap();
-        let there = Cache::at(other.path().to_path_buf());
-        take_missing(&there, &[out.path().join("another file"), archive.clone()]).unwrap();
-        assert_eq!(fs::metadata(other.path().join("kernel/6.1-a/file")).unwrap().len(), 1 << 20);
-        // Its bytes are not looked at again: they could be anything behind the list.
-        let changed = out.path().join(format!("{START}0123456789abcdef{END}"));
-        fs::rename(&archive, &changed).unwrap();
-        take_missing(&there, std::slice::from_ref(&changed)).unwrap();
-        fs::remove_dir_all(other.path().join("stack/x-b")).unwrap();
-        assert!(take_missing(&there, &[changed]).is_err());
-    }
-
-    #[test]
-    fn an_archive_that_is_not_what_its_name_says_is_refused() {
-        let [one, other, out] = [(); 3].map(|()| tempfile::tempdir().unwrap());
-        let archive = pack(&cache(one.path()), out.path()).unwrap();
-        let wrong = out.path().join(format!("{START}0123456789abcdef{END}"));
-        fs::rename(&archive, &wrong).unwrap();
-        let error = format!("{:#}", take(&Cache::at(other.path().to_path_buf()), &wrong).unwrap_err());
-        assert!(error.contains("expected 0123456789abcdef"), "{error}");
-        assert!(take(&Cache::at(other.path().to_path_buf()), one.path()).is_err());
-    }
-
-    #[test]
-    fn names_of_things_that_lead_elsewhere_are_refused() {
-        for name in ["../x", "stack/../x", "state/x", "stack/x/y", "stack/.x", "stack"] {
-            assert!(check(name, &BTreeMap::new()).is_err(), "{name}");
-        }
-        check("stack/x", &BTreeMap::from([("a/b".to_owned(), MOST_BYTES)])).unwrap();
-        assert!(check("stack/x", &BTreeMap::from([("a".to_owned(), MOST_BYTES + 1)])).is_err());
-        assert!(check("stack/x", &BTreeMap::from([("../a".to_owned(), 1)])).is_err());
-    }
-}
+mod tests;

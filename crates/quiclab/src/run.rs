@@ -209,7 +209,8 @@ pub fn perform(
                 folder.display()
             ));
         }
-        let index = Index::new(plan, command_line(file, arguments), ready.records, ready.missing, order);
+        let index = Index::new(plan, command_line(file, arguments), ready.records, ready.missing, order)
+            .performed_with(&folder, laboratory.supplies.cache.used_from_archives());
         results.write_index(&index)
     })?;
     Ok((results, done))

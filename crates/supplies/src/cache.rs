@@ -7,6 +7,7 @@
 mod carried;
 mod former;
 mod holds;
+mod origin;
 mod orphans;
 mod prune;
 mod scratch;
@@ -14,7 +15,7 @@ mod sums;
 mod verify;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     fs::{self, File},
     path::{Path, PathBuf},
@@ -30,6 +31,7 @@ use serde::Serialize;
 
 use crate::process::wait_for;
 pub use carried::CarriedFile;
+pub use origin::{Archive, Origin, is_kept_by_the_cache};
 pub use prune::{Pruned, Thing};
 pub use scratch::Scratch;
 pub use sums::TREE;
@@ -50,6 +52,10 @@ pub struct Cache {
     makes_nothing: Arc<AtomicBool>,
     /// Ends the waiting for what another process makes.
     stop: Arc<OnceLock<Arc<AtomicBool>>>,
+    /// Is told of archives from which something is used.
+    say: Arc<OnceLock<fn(&str)>>,
+    /// Those that it was told of.
+    told: Arc<Mutex<BTreeSet<Archive>>>,
 }
 
 /// A thing that this process uses.
@@ -70,6 +76,8 @@ impl Cache {
             turns: Arc::default(),
             makes_nothing: Arc::default(),
             stop: Arc::default(),
+            say: Arc::default(),
+            told: Arc::default(),
         }
     }
 
@@ -139,12 +147,14 @@ impl Cache {
         let path = self.path(name);
         self.hold(name)?;
         if path.is_dir() {
+            self.tell_origin(name);
             return self.check(&path).map(|()| path);
         }
         self.may_make(name)?;
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let _lock = self.lock(name)?;
         if path.is_dir() {
+            self.tell_origin(name);
             return self.check(&path).map(|()| path);
         }
         let (parent, _) = name.rsplit_once('/').unwrap_or_default();
@@ -174,6 +184,7 @@ impl Cache {
         self.hold(name)?;
         let _lock = self.lock(name)?;
         if path.is_dir() && self.check(&path).is_ok() && is_current(&path) {
+            self.tell_origin(name);
             return Ok(false);
         }
         self.may_make(name)?;
@@ -223,7 +234,7 @@ fn contents(folder: &Path) -> Result<String> {
     let mut lines = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let entry = entry?;
-        if entry.file_name() != CONTENTS {
+        if entry.file_name() != CONTENTS && entry.file_name() != origin::ORIGIN {
             lines.push(format!("{} {}\n", entry.metadata()?.len(), entry.file_name().to_string_lossy()));
         }
     }

@@ -107,7 +107,7 @@ impl Recipe {
     /// # Errors
     /// Where it is not in the cache: with the command that builds it.
     pub fn built(&self, cache: &Cache) -> Result<Kernel> {
-        cache.hold(&self.cached())?;
+        cache.use_held(&self.cached())?;
         self.find(cache).with_context(|| {
             format!(
                 "kernel: {PATCHED_KERNEL:?} with this patch and configuration is not in the cache\n\

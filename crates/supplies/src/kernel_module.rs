@@ -42,6 +42,7 @@ pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Ke
     let folder = cache.folder(&name, |folder| {
         let modules = build(&kernel.version()?, sources, folder)?;
         kernel.copy_to(folder)?;
+        cache.inherit(kernel.folder(), folder)?;
         for (name, module) in MODULES.iter().zip(modules) {
             let file = format!("{name}.ko");
             fs::write(folder.join(&file), &module).with_context(|| file.clone())?;

@@ -59,6 +59,7 @@ impl Supplies {
     pub fn find(testbed: &dyn Testbed, request: &StackRequest, stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         let cache = Cache::from_environment()?;
         cache.heed(&stop);
+        cache.tell_origins(say);
         // Where it cannot be written, nothing is left by anybody.
         let _ = cache.remove_leftovers();
         let stacks = match &request.folder {
@@ -87,6 +88,7 @@ impl Supplies {
     pub fn without_stacks(stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         let cache = Cache::from_environment()?;
         cache.heed(&stop);
+        cache.tell_origins(say);
         let (sources, own, stacks) = Default::default();
         Ok(Self { sources, own, stacks, cache, stop, say, waits_for_turn: true })
     }

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use quiclab_bundle::{Bundle, Limits};
 
 fuzz_target!(|bytes: &[u8]| {
-    let limits = Limits { files: 100, bytes: 1 << 20, text_bytes: 1 << 16 };
+    let limits = Limits { files: 100, bytes: 1 << 20, text_bytes: 1 << 16, ..Limits::default() };
     let Ok(mut bundle) = Bundle::open(Cursor::new(bytes), limits) else { return };
     let wrong = bundle.check(10, |_| {});
     let outside = tempfile::tempdir().unwrap();

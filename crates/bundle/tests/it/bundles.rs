@@ -185,6 +185,11 @@ fn more_than_the_limits_is_refused_before_anything_is_decompressed() {
     assert_eq!(with(Limits { files: 3, bytes: 1001 + list, ..Limits::default() }), "");
     assert!(with(Limits { files: 2, ..Limits::default() }).contains("found 3 files, expected at most 2"));
     assert!(with(Limits { bytes: 1000 + list, ..Limits::default() }).contains("expected at most 1136"));
+    // A thousand bytes of one, as zip bombs have it.
+    let tight = Limits { expansion: 1, harmless_bytes: 0, ..Limits::default() };
+    let most = bytes.len();
+    assert!(with(tight).contains(&format!("found {} bytes of files, expected at most {most}", 1001 + list)));
+    assert_eq!(with(Limits { harmless_bytes: 1001 + list, ..tight }), "");
     assert!(with(Limits { text_bytes: 9, ..Limits::default() }).contains("SHA256SUMS: found 136 bytes"));
 }
 

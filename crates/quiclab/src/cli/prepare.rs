@@ -19,6 +19,9 @@ pub struct PrepareArguments {
     /// compiled
     #[arg(long, value_name = "ARCHIVE|DIR", conflicts_with_all = ["file", "to"])]
     pub from: Option<PathBuf>,
+    /// SHA-256 of that archive, as its maker told it to you by other means; refuses any other one before anything of it is read
+    #[arg(long, value_name = "HEX", requires = "from", value_parser = sha256)]
+    pub sha256: Option<String>,
     /// Afterwards pack what was prepared into this folder, as quiclab-prepared-HASH.zip; the same things give the same bytes
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
@@ -28,10 +31,21 @@ pub struct PrepareArguments {
     pub stacks: StackOptions,
 }
 
+/// 64 hexadecimal digits.
+fn sha256(text: &str) -> Result<String, String> {
+    match text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("expected 64 hexadecimal digits, as sha256sum prints them".to_owned()),
+    }
+}
+
 const PREPARE_HELP: &str = "\
 Examples:
   quiclab prepare experiments/examples/first.toml           so that the first run starts at once
   quiclab prepare FILE --to .                               an archive for machines that have QEMU and no compilers
-  quiclab prepare --from quiclab-prepared-0123456789abcdef.zip
+  quiclab prepare --from quiclab-prepared-0123456789abcdef.zip --sha256 HEX
+
+What is in an archive runs on this machine, and nothing proves what it was made of: trust its maker as that of a program.
+What is taken from one keeps the archive's name and hash, which are shown wherever it is used.
 
 Saved states of guests are not in an archive, because they belong to a version of QEMU; they are made within seconds.";

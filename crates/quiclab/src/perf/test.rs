@@ -346,6 +346,7 @@ impl Test<'_> {
         let latencies = if interrupted { None } else { Some(latencies(self.place, &after, self.load)?) };
         let mut found = found(&before, &after, self.load, latencies);
         found.note(machine.notes());
+        found.note(self.place.origins.clone());
         if let (Transport::Tcp, Found::Bytes(summary)) = (self.place.transport, &mut found) {
             let note = "TCP: segments sent again are counted as lost; there are no datagrams to drop";
             summary.notes.push(note.to_owned());

@@ -9,6 +9,7 @@ use quiclab_experiment::{
 };
 use quiclab_inputs::read_unlinked_text;
 use quiclab_report::Looks;
+use quiclab_testbed::cache::Origin;
 use serde::{Deserialize, Serialize};
 
 use crate::given::MOST_TEXT_BYTES;
@@ -60,6 +61,9 @@ pub struct Index {
     /// Stacks whose runs were skipped because they could not be built, and why.
     #[serde(default)]
     pub(crate) missing_stacks: BTreeMap<String, String>,
+    /// Things of the cache that runs of this folder were performed with and that were not built here, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) from_archives: BTreeMap<String, Origin>,
 }
 
 impl Index {
@@ -89,7 +93,15 @@ impl Index {
             order,
             records,
             missing_stacks,
+            from_archives: BTreeMap::new(),
         }
+    }
+
+    /// The same for runs that were performed with these things. Those that an earlier command noted in `folder` stay: the records are there.
+    pub fn performed_with(mut self, folder: &Path, from_archives: BTreeMap<String, Origin>) -> Self {
+        self.from_archives = Self::read(folder).map(|earlier| earlier.from_archives).unwrap_or_default();
+        self.from_archives.extend(from_archives);
+        self
     }
 
     /// The index of a folder.

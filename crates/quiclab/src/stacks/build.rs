@@ -39,14 +39,21 @@ pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
         failed += usize::from(error.is_some());
         if !arguments.output.json {
             let outcome = match (&outcome, &error) {
-                (Some(Made::Before { at, from }), _) => format!("from the cache{}", since(*at, from.as_deref())),
+                (Some(Made::Before { origin: Some(origin), .. }), _) => origin.to_string(),
+                (Some(Made::Before { at, from, .. }), _) => format!("from the cache{}", since(*at, from.as_deref())),
                 (_, None) => format!("built ({seconds:.1} s)"),
                 (_, Some(error)) => format!("FAILED: {error} ({seconds:.1} s)"),
             };
             output::print(&format!("{name}: {outcome}\n"))?;
         }
+        let origin = match &outcome {
+            Some(Made::Before { origin, .. }) => origin.clone(),
+            _ => None,
+        };
         let from_cache = outcome.map(|made| made != Made::Now);
-        rows.push(json!({ "stack": name, "seconds": seconds, "from_cache": from_cache, "error": error }));
+        rows.push(json!({
+            "stack": name, "seconds": seconds, "from_cache": from_cache, "origin": origin, "error": error,
+        }));
     }
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use quiclab_experiment::{first_acks, stack::StackManifest};
+use quiclab_testbed::{cache::Origin, stack::BuiltStack};
 use serde::Serialize;
 
 use crate::{cli::StacksListArguments, laboratory::open, output, signals};
@@ -23,7 +24,13 @@ pub fn list(arguments: &StacksListArguments) -> Result<u8> {
     } else if arguments.names.is_empty() {
         output::print(&table(&chosen))?;
     } else {
-        output::print(&chosen.into_iter().map(everything).collect::<Vec<_>>().join("\n"))?;
+        let texts = chosen.into_iter().map(|manifest| {
+            let source = laboratory.supplies.source(&manifest.name)?;
+            let built = BuiltStack::find(&laboratory.supplies.cache, source)?;
+            let origin = built.and_then(|built| Origin::of(built.folder()));
+            Ok(everything(manifest) + &origin.map_or_else(String::new, |origin| format!("  its build is {origin}\n")))
+        });
+        output::print(&texts.collect::<Result<Vec<_>>>()?.join("\n"))?;
     }
     Ok(0)
 }

@@ -8,6 +8,9 @@ use std::{
     process::Command,
 };
 
+use quiclab_bundle::Writer;
+use sha2::{Digest, Sha256};
+
 use crate::common::{Bench, Said, TEST_STACKS, quiclab, records, said};
 use quiclab_testing::wait_until;
 
@@ -154,6 +157,84 @@ fn a_cache_in_use_is_pruned_of_what_nobody_uses() {
     assert_eq!(pruned.status, Some(0), "{}", pruned.errors);
     let left = with_cache(&["cache", "--json"], &mine);
     assert!(left.output.contains("\"things\": []"), "{}", left.output);
+}
+
+/// An archive of a stranger with a changed stack under a genuine name. Returns its SHA-256, too.
+fn strange_archive(folder: &Path) -> (PathBuf, String) {
+    let path = folder.join("quiclab-of-a-stranger.zip");
+    let mut writer = Writer::new(File::create(&path).unwrap(), "quiclab-prepared").unwrap();
+    writer.add_bytes("things/stack/quinn-0123456789abcdef/endpoint", b"changed").unwrap();
+    let things = serde_json::json!({ "stack/quinn-0123456789abcdef": { "endpoint": 7 } });
+    let list = serde_json::json!({ "schema": 1, "quiclab": "0.1.0", "things": things });
+    writer.add_bytes("prepared.json", list.to_string().as_bytes()).unwrap();
+    writer.finish().unwrap();
+    let sha256 = Sha256::digest(fs::read(&path).unwrap()).iter().map(|byte| format!("{byte:02x}")).collect();
+    (path, sha256)
+}
+
+#[test]
+fn what_an_archive_planted_never_poses_as_built_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let (archive, sha256) = strange_archive(folder.path());
+    let archive = archive.to_str().unwrap();
+    // Another archive than the one that was spoken of is not read at all.
+    let refused = with_cache(&["prepare", "--from", archive, "--sha256", &"0".repeat(64)], &cache);
+    assert_eq!(refused.status, Some(125), "{}", refused.errors);
+    assert!(refused.errors.contains(&format!("found SHA-256 {sha256}")), "{}", refused.errors);
+    assert!(!cache.join("stack").exists());
+    let wrong = with_cache(&["prepare", "--from", archive, "--sha256", "abc"], &cache);
+    assert_eq!(wrong.status, Some(125));
+    assert!(wrong.errors.contains("expected 64 hexadecimal digits"), "{}", wrong.errors);
+
+    let taken = with_cache(&["prepare", "--from", archive], &cache);
+    assert_eq!(taken.status, Some(0), "{}", taken.errors);
+    assert!(taken.errors.contains(&format!("sha256 {sha256}, compared with nothing")), "{}", taken.errors);
+    let origin = format!("from an archive: quiclab-of-a-stranger.zip sha256 {sha256}");
+    let doctor = with_cache(&["doctor", "--cache", "--json", "--stacks", TEST_STACKS], &cache);
+    let checks: serde_json::Value = serde_json::from_str(&doctor.output).unwrap();
+    let found = |name: &str| {
+        let check = checks.as_array().unwrap().iter().find(|check| check["name"] == name);
+        check.unwrap_or_else(|| panic!("no {name} in {checks}"))["found"].as_str().unwrap().to_owned()
+    };
+    assert!(found("contents of the cache").starts_with("0 things"), "{}", found("contents of the cache"));
+    assert!(found("stack/quinn-0123456789abcdef").starts_with(&origin), "{checks}");
+    let listed = with_cache(&["cache"], &cache);
+    assert!(listed.errors.contains(&origin), "{}", listed.errors);
+    let listed: serde_json::Value = serde_json::from_str(&with_cache(&["cache", "--json"], &cache).output).unwrap();
+    assert_eq!(listed["things"][0]["origin"]["sha256"], sha256);
+}
+
+#[test]
+fn a_run_with_things_from_an_archive_says_so_and_is_the_same_run() {
+    let bench = Bench::new(EXPERIMENT);
+    filled(&bench);
+    let archives = bench.out("archives");
+    let mut prepare = quiclab();
+    prepare.arg("prepare").arg(bench.file()).args(["--stacks", TEST_STACKS]).arg("--to").arg(&archives);
+    let packed = said(&mut prepare);
+    assert_eq!(packed.status, Some(0), "{}", packed.errors);
+    let sha256 = packed.errors.split("--sha256 ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let other = bench.out("other-cache");
+    let taken = with_cache(&["prepare", "--from", packed.output.trim(), "--sha256", sha256], &other);
+    assert_eq!(taken.status, Some(0), "{}", taken.errors);
+    let result = run_with(&bench, &other, "elsewhere");
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let lines: Vec<_> = result.errors.lines().filter(|line| line.contains("was not built here")).collect();
+    assert_eq!(lines.len(), 1, "{}", result.errors);
+    assert!(lines[0].contains(&format!("sha256 {sha256}")), "{}", lines[0]);
+    // A record's identity is that of what is in the archive, and the folder of results says where that is from.
+    assert_eq!(records(&bench.out("elsewhere")), records(&bench.out("filled")));
+    let index = fs::read(bench.out("elsewhere").join("experiment.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_slice(&index).unwrap();
+    let foreign = index["from_archives"].as_object().unwrap();
+    for kind in ["image/", "kernel/", "stack/", "state/"] {
+        let of_kind = foreign.iter().find(|(name, _)| name.starts_with(kind));
+        let (_, origin) = of_kind.unwrap_or_else(|| panic!("no {kind} in {index}"));
+        assert_eq!(origin["sha256"], sha256, "{kind}");
+        // The saved state was made here, of the archive's kernel.
+        assert_eq!(origin["made_of"].is_string(), kind == "state/", "{origin}");
+    }
 }
 
 #[test]

@@ -42,6 +42,16 @@ impl Cache {
         Ok(())
     }
 
+    /// As [`Cache::hold`], for who then uses the thing without asking for its folder.
+    ///
+    /// # Errors
+    /// As [`Cache::hold`].
+    pub fn use_held(&self, name: &str) -> Result<()> {
+        self.hold(name)?;
+        self.tell_origin(name);
+        Ok(())
+    }
+
     /// The exclusive right to a thing; `None` where a process uses it.
     pub(super) fn try_own(&self, name: &str) -> Result<Option<File>> {
         let path = self.beside(name, "lock");

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::Cache;
+use super::{Cache, Origin};
 use crate::stack::{IMPORTED, beside};
 
 /// Folders of the cache with things in them, and what these are.
@@ -46,6 +46,8 @@ pub struct Thing {
     pub can_be_checked: bool,
     /// True where quiclab makes it again when it is needed.
     pub can_be_made_again: bool,
+    /// Where it came from; `None` where it was made here.
+    pub origin: Option<Origin>,
 }
 
 /// What came of making the cache smaller.
@@ -85,6 +87,7 @@ impl Cache {
                     about,
                     can_be_checked: *kind != BUILD,
                     can_be_made_again: *kind != IMPORTED,
+                    origin: self.origin(&name),
                     name,
                     path,
                 });

@@ -91,7 +91,7 @@ pub(super) fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Facts>> {
 }
 
 fn is_list(path: &Path) -> bool {
-    path == Path::new(SUMS) || path == Path::new(super::CONTENTS)
+    [SUMS, super::CONTENTS, super::origin::ORIGIN].iter().any(|name| path == Path::new(name))
 }
 
 /// The hash of a file, or of what a link says.

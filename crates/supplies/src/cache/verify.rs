@@ -100,7 +100,16 @@ impl Cache {
         Ok(())
     }
 
-    /// The same for several things, beside what the caller does. Things that another run of this process looks at are waited for and not
+    /// Compares the file system in `folder` with the hash that the thing has of it, which goes into the identities of runs: whoever makes an
+    /// archive writes both.
+    ///
+    /// # Errors
+    /// Where they differ, or cannot be read.
+    pub fn check_file_system(folder: &Path) -> Result<()> {
+        former::problem(folder)?.map_or(Ok(()), |problem| Err(anyhow!(problem)))
+    }
+
+    /// [`Cache::verify`] for several things, beside what the caller does. Things that another run of this process looks at are waited for and not
     /// read twice.
     pub fn verify_aside(&self, folders: Vec<PathBuf>) -> Verifying {
         let outcome = Arc::new(OnceLock::new());

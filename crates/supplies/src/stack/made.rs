@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Origin};
 
 use super::Source;
 
@@ -26,6 +26,8 @@ pub enum Made {
         at: Option<SystemTime>,
         /// The stack's folder then; `None` for a build of an earlier version of quiclab, which did not note it.
         from: Option<PathBuf>,
+        /// The archive that it was taken from; `None` where it was built here.
+        origin: Option<Box<Origin>>,
     },
 }
 
@@ -33,7 +35,8 @@ impl Made {
     /// Of a build in the cache.
     pub fn before(folder: &Path) -> Self {
         let from = fs::read_to_string(folder.join(FROM)).ok().map(PathBuf::from);
-        Self::Before { at: fs::metadata(folder).and_then(|facts| facts.modified()).ok(), from }
+        let origin = Origin::of(folder).map(Box::new);
+        Self::Before { at: fs::metadata(folder).and_then(|facts| facts.modified()).ok(), from, origin }
     }
 }
 

@@ -215,7 +215,7 @@ fn a_build_is_made_again_only_where_that_is_asked_for() {
     };
     assert_eq!(made(false), ("1".to_owned(), Made::Now));
     let (text, before) = made(false);
-    let Made::Before { at: Some(_), from: Some(from) } = before else { panic!("{before:?}") };
+    let Made::Before { at: Some(_), from: Some(from), origin: None } = before else { panic!("{before:?}") };
     assert_eq!((text.as_str(), from), ("1", fs::canonicalize(&source.folder).unwrap()));
     assert_eq!(made(true), ("2".to_owned(), Made::Now));
     assert_eq!(made(false).0, "2");

@@ -163,7 +163,7 @@ pub(super) fn perform(
     let lacks = lacks(inventory, sessions);
     let orders = orders_of(run, sides, inventory, sessions)?;
     let broken = |why| Attempt { failure: Some(RunFailure::Agent(why)), seen: None, host_use: HostUse::default() };
-    sessions.spool_into(place.work);
+    sessions.spool_into(place.work, &orders);
     let start = Instant::now();
     let performed = Performance { orders: &orders, inventory, limit: Limit::of_run(host) }.perform(sides, sessions);
     let (handed, cast, outcome, clocks) = match performed {

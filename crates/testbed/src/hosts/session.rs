@@ -6,12 +6,12 @@
 use std::{
     fs::File,
     io::{BufRead, BufReader, Read, Seek, SeekFrom, Write, copy},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc::{RecvTimeoutError, Sender, channel},
+        mpsc::{RecvTimeoutError, Sender, SyncSender, channel},
     },
     thread,
     time::Duration,
@@ -20,10 +20,13 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use quiclab_orders::{
     hosts::{Answer, HEARTBEAT_SECONDS},
-    slot::Manifest,
+    slot::{MANIFEST_ROOM, Manifest},
 };
 
-use super::inventory::HostEntry;
+use super::{
+    inventory::HostEntry,
+    spool::{Spool, fill},
+};
 
 /// What one of several hosts said or did.
 pub(super) struct Event {
@@ -55,6 +58,8 @@ pub(super) const NEEDS_AGENT: &str = "is needed";
 pub(super) const GOT_AGENT: &str = "has arrived";
 /// More lines of the host's own before the script's first one are too many.
 const MOST_NOISE: usize = 1000;
+/// The longest answer: a manifest, which has this much room in a slot.
+const LONGEST_LINE: u64 = MANIFEST_ROOM;
 /// How long ssh may take to connect, and to notice a dead link while connected, in seconds.
 const CONNECT_SECONDS: u32 = 15;
 const ALIVE_SECONDS: u32 = 5;
@@ -82,7 +87,7 @@ pub(super) struct Visitor<'a> {
 }
 
 impl Session {
-    /// Starts ssh. What the host says comes as events; blobs of results go into files in the folder `spool`.
+    /// Starts ssh. What the host says comes as events; results go into `spool`.
     ///
     /// # Errors
     /// Where ssh cannot be started.
@@ -90,8 +95,8 @@ impl Session {
         host: usize,
         entry: &HostEntry,
         visitor: &Visitor,
-        events: Sender<Event>,
-        spool: Arc<Mutex<PathBuf>>,
+        events: SyncSender<Event>,
+        spool: Arc<Mutex<Spool>>,
     ) -> Result<Self> {
         let said = tempfile::tempfile().context("a file for what ssh says")?;
         let mut command = ssh(entry, visitor)?;
@@ -199,7 +204,9 @@ fn script(entry: &HostEntry, visitor: &Visitor, bytes: u64) -> String {
     let who: String =
         visitor.who.chars().filter(|letter| letter.is_ascii_alphanumeric() || " .,:@_+-".contains(*letter)).collect();
     format!(
-        "set -eu; umask 022; d={above}/quiclab-agent; mkdir -p \"$d\"; a=\"$d/agent-{short}\"; \
+        "set -eu; umask 022; d={above}/quiclab-agent; mkdir -p \"$d\"; \
+         if test -L \"$d\" || ! test -O \"$d\"; then \
+         echo \"found the folder $d of somebody else, or a link, expected one of your own\" >&2; exit 73; fi; a=\"$d/agent-{short}\"; \
          if test -x \"$a\" && echo \"{digest}  $a\" | sha256sum -c >/dev/null 2>&1; then echo \"{WORD}{HAS_AGENT}\"; \
          else echo \"{WORD}{NEEDS_AGENT}\"; \
          if head -c {bytes} > \"$a.$$\" && echo \"{digest}  $a.$$\" | sha256sum -c >/dev/null && chmod 755 \"$a.$$\" && \
@@ -212,8 +219,8 @@ fn script(entry: &HostEntry, visitor: &Visitor, bytes: u64) -> String {
 struct Reader {
     host: usize,
     output: BufReader<ChildStdout>,
-    events: Sender<Event>,
-    spool: Arc<Mutex<PathBuf>>,
+    events: SyncSender<Event>,
+    spool: Arc<Mutex<Spool>>,
     said: File,
     /// Set with the agent's first answer.
     has_spoken: Arc<AtomicBool>,
@@ -234,7 +241,7 @@ impl Reader {
         let mut noise = 0;
         loop {
             let mut line = Vec::new();
-            if self.output.by_ref().take(64 << 20).read_until(b'\n', &mut line)? == 0 {
+            if self.output.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
                 return Ok(());
             }
             let what = match serde_json::from_slice(&line) {
@@ -267,11 +274,9 @@ impl Reader {
 
     /// Keeps the bytes behind a manifest.
     fn blobs(&mut self, manifest: &Manifest) -> Result<File> {
-        let folder = self.spool.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut file = tempfile::tempfile_in(&folder).with_context(|| folder.display().to_string())?;
-        let length = manifest.blobs.iter().map(|blob| blob.length).sum();
-        let copied = copy(&mut self.output.by_ref().take(length), &mut file).context("results of a host")?;
-        anyhow::ensure!(copied == length, "its results ended after {copied} of {length} bytes");
+        let opened = self.spool.lock().unwrap_or_else(PoisonError::into_inner).open(self.host, manifest);
+        let (mut file, length) = opened?;
+        fill(&mut file, self.output.by_ref(), length)?;
         Ok(file)
     }
 }
@@ -340,6 +345,38 @@ mod tests {
         assert!(reason(changed).contains("ssh-keygen -R"));
         assert_eq!(reason(""), "the session ended without a word");
         assert_eq!(reason("something else"), "something else");
+    }
+
+    #[test]
+    fn a_folder_of_somebody_else_is_not_used() {
+        let above = tempfile::tempdir().unwrap();
+        let entry = format!(
+            "[[host]]\nrole = \"server\"\nssh = \"a\"\ninterface = \"b\"\nfolder = \"{}\"\n\
+             [[host]]\nrole = \"client\"\nssh = \"c\"\ninterface = \"d\"\n",
+            above.path().display()
+        );
+        let inventory = super::super::inventory::Inventory::parse(&entry).unwrap();
+        let visitor = Visitor { agent: Path::new("/a"), digest: &"0".repeat(64), who: "me", ssh_config: None };
+        let text = script(&inventory.hosts[0], &visitor, 5);
+        let run = || Command::new("sh").args(["-c", &text]).stdin(Stdio::null()).output().unwrap();
+        let folder = above.path().join("quiclab-agent");
+        let refused = |what: &str| {
+            let output = run();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!((output.status.code(), &output.stdout[..]), (Some(73), &b""[..]), "{what}: {said}");
+            assert!(said.contains("of somebody else, or a link, expected one of your own"), "{what}: {said}");
+        };
+        // One's own folder: the script goes on, and asks for the agent.
+        let own = run();
+        assert!(own.stdout.starts_with(format!("{WORD}{NEEDS_AGENT}").as_bytes()), "{own:?}");
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(&folder, Some(65_534), None).unwrap();
+            refused("another owner");
+        }
+        std::fs::remove_dir(&folder).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), &folder).unwrap();
+        refused("a link");
     }
 
     #[test]

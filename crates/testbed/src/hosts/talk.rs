@@ -4,11 +4,11 @@ use std::{
     collections::VecDeque,
     fs::File,
     io::{Read, empty},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::Ordering,
-        mpsc::{Receiver, RecvTimeoutError, channel},
+        mpsc::{Receiver, RecvTimeoutError, sync_channel},
     },
     time::{Duration, Instant},
 };
@@ -16,12 +16,14 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use quiclab_orders::{
     hosts::{Answer, HostFacts, PROTOCOL, Request},
+    orders::Orders,
     slot::Manifest,
 };
 
 use super::{
     inventory::Inventory,
     session::{Event, GOT_AGENT, HAS_AGENT, NEEDS_AGENT, Session, Visitor, What, with_hint},
+    spool::Spool,
 };
 use crate::perform::{Host, Interrupted};
 
@@ -31,6 +33,11 @@ const GLANCE: Duration = Duration::from_millis(50);
 const START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long the hosts may take to end a run.
 const ABORT_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Events of all hosts that nobody has looked at yet.
+const MOST_UNHEARD: usize = 16;
+/// Answers of one host that are kept while another one is waited for. A host answers each request once.
+const MOST_PENDING: usize = 64;
 
 /// What went wrong.
 #[derive(Debug)]
@@ -91,7 +98,7 @@ pub(super) struct Sessions {
     pub had_agent: Vec<bool>,
     events: Receiver<Event>,
     pending: Vec<VecDeque<Reply>>,
-    spool: Arc<Mutex<PathBuf>>,
+    spool: Arc<Mutex<Spool>>,
     /// A host whose session has ended, and why.
     pub lost: Option<String>,
     /// Whether the server ended by itself, in the present run.
@@ -116,8 +123,9 @@ impl Sessions {
     /// # Errors
     /// The first host whose agent does not answer, and why.
     pub fn open_whatever_they_are(inventory: &Inventory, visitor: &Visitor) -> Result<Self> {
-        let (sender, events) = channel();
-        let spool = Arc::new(Mutex::new(std::env::temp_dir()));
+        // A host that says much waits until it is heard.
+        let (sender, events) = sync_channel(MOST_UNHEARD);
+        let spool = Arc::new(Mutex::new(Spool::closed()));
         let start = |(host, entry)| Session::start(host, entry, visitor, sender.clone(), spool.clone());
         let sessions = inventory.hosts.iter().enumerate().map(start).collect::<Result<Vec<_>>>()?;
         let count = sessions.len();
@@ -175,9 +183,21 @@ impl Sessions {
         self.sessions[host].label()
     }
 
-    /// Where blobs of results go from now on.
-    pub fn spool_into(&self, folder: &Path) {
-        *self.spool.lock().unwrap_or_else(PoisonError::into_inner) = folder.to_path_buf();
+    /// From now on a run with these orders is under way, whose results go into `folder`.
+    pub fn spool_into(&self, folder: &Path, orders: &Orders) {
+        *self.spool.lock().unwrap_or_else(PoisonError::into_inner) = Spool::of(folder.to_path_buf(), orders.clone());
+    }
+
+    /// Keeps what another host than the one that is waited for said meanwhile.
+    fn keep(&mut self, host: usize, reply: Reply) -> Result<(), Trouble> {
+        if self.pending[host].len() >= MOST_PENDING {
+            return Err(Trouble::There(format!(
+                "{}: found more than {MOST_PENDING} answers that nobody waits for, expected one for each request",
+                self.label(host)
+            )));
+        }
+        self.pending[host].push_back(reply);
+        Ok(())
     }
 
     /// Sends a request.
@@ -201,7 +221,11 @@ impl Sessions {
             match self.next(limit) {
                 Err(Trouble::There(why)) => return Some(Trouble::There(why)),
                 Err(Trouble::Here(_)) => return None,
-                Ok((other, reply)) if other != host => self.pending[other].push_back(reply),
+                Ok((other, reply)) if other != host => {
+                    if let Err(trouble) = self.keep(other, reply) {
+                        return Some(trouble);
+                    }
+                }
                 Ok(_) => {}
             }
         }
@@ -214,7 +238,7 @@ impl Sessions {
                 return Ok(reply);
             }
             let (other, reply) = self.next(limit)?;
-            self.pending[other].push_back(reply);
+            self.keep(other, reply)?;
         }
     }
 

@@ -41,6 +41,7 @@ impl PlainStack {
     /// Where erofs-utils are missing, or the disk is full.
     pub fn prepare(cache: &Cache, built: BuiltStack) -> Result<Self> {
         let root = cache.folder(&root_name(&built)?, |folder| {
+            cache.inherit(built.image.folder(), folder)?;
             let root = extract(&built.image.file(), folder)?;
             for name in FOLDERS {
                 fs::create_dir_all(root.join(name)).with_context(|| (*name).to_owned())?;
@@ -53,7 +54,10 @@ impl PlainStack {
             }
             Ok(())
         })?;
-        let files = cache.folder(&files_name(&built)?, |folder| extract(&built.file(), folder).map(drop))?;
+        let files = cache.folder(&files_name(&built)?, |folder| {
+            cache.inherit(built.folder(), folder)?;
+            extract(&built.file(), folder).map(drop)
+        })?;
         Ok(Self { built, root: root.join(TREE), files: files.join(TREE) })
     }
 }

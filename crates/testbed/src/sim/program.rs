@@ -6,10 +6,10 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::{
-    cache::{Cache, Care},
+    cache::{Cache, Care, Origin},
     hash,
     stack::{MOUNTED, Made, Source, check_tools, compile, make, name_below, plain_name},
 };
@@ -62,8 +62,25 @@ impl Program {
         let path = folder.join(DIGEST);
         let digest = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let files = Some(folder.join(FILES));
-        Ok((Self { command: command(source, &folder), files, digest }, made))
+        let command = command(source, &folder);
+        if Origin::of(&folder).is_some() {
+            check_digest(&command, &digest)?;
+        }
+        Ok((Self { command, files, digest }, made))
     }
+}
+
+/// The hash goes into the identities of runs, and whoever makes an archive writes both it and the program.
+fn check_digest(command: &[PathBuf], digest: &str) -> Result<()> {
+    let program = command.first().context("a command without words")?;
+    let found = hash::of_file(program).with_context(|| program.display().to_string())?;
+    ensure!(
+        found == digest,
+        "{}: found SHA-256 {found}, expected {} as the archive that it is from says\nhint: quiclab stacks build --rebuild",
+        program.display(),
+        digest.escape_debug()
+    );
+    Ok(())
 }
 
 /// The command of the manifest, where its files are.
@@ -73,4 +90,55 @@ fn command(source: &Source, folder: &Path) -> Vec<PathBuf> {
         Err(_) => PathBuf::from(word),
     };
     source.manifest.guest.command.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cache::Archive,
+        stack::{MANIFEST, source},
+    };
+
+    #[test]
+    fn a_program_from_an_archive_must_have_the_hash_that_goes_into_the_identities_of_its_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("mine");
+        fs::create_dir(&folder).unwrap();
+        let quinn = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sans-io/quinn").join(MANIFEST);
+        let mut manifest: toml::Table = fs::read_to_string(quinn).unwrap().parse().unwrap();
+        manifest.insert("name".to_owned(), "mine".into());
+        manifest.insert(
+            "build".to_owned(),
+            "command = \"exit 1\"\nprofile = \"x\"\nhost_tools = []\nhost_packages = []\n"
+                .parse::<toml::Table>()
+                .unwrap()
+                .into(),
+        );
+        let command = toml::Value::Array(vec!["/stack/endpoint".into()]);
+        manifest.get_mut("guest").and_then(toml::Value::as_table_mut).unwrap().insert("command".to_owned(), command);
+        fs::write(folder.join(MANIFEST), manifest.to_string()).unwrap();
+        let source = source(&folder).unwrap();
+        let cache = Cache::at(root.path().join("cache"));
+        let genuine = hash::of_reader(&mut &b"genuine"[..]).unwrap();
+        let prepared = |program: &str, is_foreign: bool| {
+            let name = name_below("program", &source).unwrap();
+            let made = cache.replace(
+                &name,
+                |_| false,
+                |folder| {
+                    fs::create_dir(folder.join(FILES))?;
+                    fs::write(folder.join(FILES).join("endpoint"), program)?;
+                    fs::write(folder.join(DIGEST), &genuine)?;
+                    let archive = Archive { archive: "x.zip".to_owned(), sha256: genuine.clone() };
+                    if is_foreign { Origin::now(archive, Vec::new()).write(folder) } else { Ok(()) }
+                },
+            );
+            assert!(made.unwrap());
+            Program::prepare(&cache, &source, false, &AtomicBool::new(false)).map(|(program, _)| program.digest)
+        };
+        assert_eq!(prepared("genuine", true).unwrap(), genuine);
+        let error = prepared("changed", true).unwrap_err().to_string();
+        assert!(error.contains("files/endpoint: found SHA-256 ") && error.contains("as the archive"), "{error}");
+    }
 }

@@ -89,7 +89,7 @@ impl Guest {
     /// # Errors
     /// As [`Guest::identity`], and [`Cache::hold`].
     pub fn hold_saved_state(&self, cache: &Cache, size: Size) -> Result<()> {
-        cache.hold(&format!("{FOLDER}/{}", self.identity(size)?))
+        cache.use_held(&format!("{FOLDER}/{}", self.identity(size)?))
     }
 
     /// The saved state of this guest; boots and saves it where the cache has none.
@@ -105,6 +105,7 @@ impl Guest {
     fn boot_and_save(&self, cache: &Cache, folder: &Path, size: Size, host: &Host) -> Result<()> {
         let state = SavedState { folder: folder.to_path_buf(), size };
         cache.verify(self.kernel.folder(), Care::Usual)?;
+        cache.inherit(self.kernel.folder(), folder)?;
         initramfs::write(&self.agent, &self.kernel, &state.initramfs())?;
         let work = folder.join("work");
         fs::create_dir(&work).with_context(|| work.display().to_string())?;

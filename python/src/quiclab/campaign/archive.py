@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
+import zlib
 from pathlib import Path
 
 #: What a build leaves in the folder of a stack, and is not part of its source.
 NOT_SOURCE = {"target", "fuzz", "node_modules", ".git", "__pycache__"}
+
+#: Bytes that a byte of an archive may unpack to: logs are compressed to a twentieth, captures hardly.
+MOST_EXPANSION = 50
+#: Bytes that are fine however short the archive is.
+HARMLESS_BYTES = 256 << 20
+#: Files and folders of an archive.
+MOST_MEMBERS = 200_000
 
 
 class ArchiveError(ValueError):
@@ -51,18 +61,56 @@ def _add(archive: tarfile.TarFile, path: Path, name: str, leave_out: frozenset[s
                 _add(archive, path / entry, f"{name}/{entry}", leave_out)
 
 
+class _Bounded:
+    """Reads what a gzip file unpacks to, up to a limit: 3 MB of it can be 3 GB."""
+
+    def __init__(self, packed: bytes, most: int) -> None:
+        self.file, self.left, self.most = gzip.GzipFile(fileobj=io.BytesIO(packed)), most, most
+
+    def read(self, size: int) -> bytes:
+        # One more than is left, and never all that a header asks for.
+        found = self.file.read(min(size, self.left + 1))
+        self.left -= len(found)
+        if self.left < 0:
+            raise ArchiveError(
+                f"found more than {self.most} bytes, expected at most so many for an archive of this length"
+            )
+        return found
+
+
+def most_bytes(packed: bytes) -> int:
+    """Return how many bytes an archive may unpack to."""
+    return max(HARMLESS_BYTES, len(packed) * MOST_EXPANSION)
+
+
 def unpack(packed: bytes, into: Path, name: str | None = None) -> None:
-    """Unpack an archive of :func:`pack`. With ``name``, the only folder at its top must be this one.
+    """Unpack an archive of :func:`pack`. With ``name``, it is of a record: the only folder at its top is this one, and it has no links.
 
     Raises:
-        ArchiveError: if a member would be written elsewhere.
+        ArchiveError: if a member would be written elsewhere, is no file or folder, or there are more bytes than archives of its length have;
+            if it is no archive.
     """
-    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
-        for member in archive:
-            top = member.name.split("/", 1)[0]
-            if name is not None and top != name:
-                raise ArchiveError(f"archive of {name}: found {member.name!r}, expected only {name}/")
-            archive.extract(member, into, filter="data")
+    most = most_bytes(packed)
+    bounded = _Bounded(packed, most)
+    try:
+        # A stream: what is skipped is read, and counted.
+        with tarfile.open(fileobj=bounded, mode="r|") as archive:  # type: ignore[call-overload]
+            left = most
+            for number, member in enumerate(archive):
+                left -= member.size
+                if left < 0 or number >= MOST_MEMBERS:
+                    raise ArchiveError(f"found more than {most} bytes or {MOST_MEMBERS} files, expected fewer")
+                top = member.name.split("/", 1)[0]
+                if name is not None and top != name:
+                    raise ArchiveError(f"archive of {name}: found {member.name!r}, expected only {name}/")
+                is_plain = (member.isreg() and not member.issparse()) or member.isdir()
+                if not is_plain and (name is not None or not member.issym()):
+                    raise ArchiveError(
+                        f"archive: found {member.name!r}, a link or a device, expected files and folders"
+                    )
+                archive.extract(member, into, filter="data")
+    except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise ArchiveError(f"found no archive that can be unpacked: {error}") from error
 
 
 def place_whole(packed: bytes, folder: Path, name: str) -> None:
@@ -99,13 +147,24 @@ def pack_thing(cache: Path, name: str, to: Path) -> None:
     _tar(command)
 
 
-def unpack_thing(packed: Path, cache: Path, name: str) -> None:
-    """Put a packed thing at its place in the cache, whole or not at all; one that is there stays."""
+def unpack_thing(packed: Path, cache: Path, name: str, origin: dict[str, str]) -> None:
+    """Put a packed thing at its place in the cache, whole or not at all; one that is there stays.
+
+    Args:
+        packed: the archive.
+        cache: the cache.
+        name: the thing.
+        origin: ``archive`` and ``sha256``, which the cache keeps as long as the thing is there: it was not built on this machine. A note of
+            where the thing was from before stays instead.
+    """
     place = cache / name
     cache.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=".campaign-", dir=cache))
     try:
         _tar(["tar", "--extract", "--gzip", "--sparse", "--no-same-owner", f"--directory={aside}", f"--file={packed}"])
+        note = aside / name / "origin.json"
+        if not note.is_file():
+            note.write_text(json.dumps({**origin, "taken_unix_seconds": int(time.time())}, indent=2) + "\n")
         place.parent.mkdir(parents=True, exist_ok=True)
         if not place.is_dir():
             try:

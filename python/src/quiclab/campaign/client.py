@@ -14,7 +14,7 @@ from typing import Any
 from distributed import Client
 
 from quiclab import _command
-from quiclab.campaign import unpack, verify
+from quiclab.campaign import answer, unpack, verify
 from quiclab.campaign.plan import REAL_TIME, Plan, PlanError, pack_lines, plan, upload
 from quiclab.campaign.progress import Progress
 from quiclab.campaign.schedule import Job, Schedule, on_worker
@@ -138,7 +138,7 @@ class _Campaign:
         there |= self.find_batches()
         self.todo = [place for place, identity in enumerate(found.ids) if identity not in there]
         self.progress = Progress(len(found.ids), len(found.ids) - len(self.todo), options.as_json, options.quiet)
-        self.schedule = Schedule(client, on_worker, options.retries, self.progress.say)
+        self.schedule = Schedule(client, on_worker, self.read_answer, options.retries, self.progress.say)
         self.place_of = {identity: place for place, identity in enumerate(found.ids)}
 
     def run(self, command: Path, words: list[str]) -> Outcome:
@@ -155,12 +155,22 @@ class _Campaign:
         self.tell_end()
         return self.outcome
 
+    def read_answer(self, job: Job, said: object) -> dict[str, Any]:
+        """Return what a worker says of a job, if it is about the job's runs and as it must be."""
+        return answer.read(said, {self.plan.ids[place]: self.plan.names[place] for place in job.places})
+
+    def machines(self) -> dict[str, str]:
+        """Return the names of the workers' machines by the workers' addresses."""
+        said = self.client.run(_machine_name, on_error="ignore").items()
+        names = ((address, answer.machine_name(name)) for address, name in said)
+        return {address: name for address, name in names if name is not None}
+
     def find_batches(self) -> set[str]:
         """Learn which runs have their records in an object with others; return their identities."""
         for name in self.store.names("made"):
             # A note of a single run says nothing that its record does not.
             if not name.endswith("-1.json"):
-                note = json.loads(self.store.get(name))
+                note = answer.note(name, self.store.get(name))
                 self.batches.update({row["id"]: note["batch"] for row in note["rows"] if note["batch"]})
         return set(self.batches)
 
@@ -172,7 +182,7 @@ class _Campaign:
             self.progress.say(
                 f"{len(failed)} runs failed; each is tried once more, elsewhere where there is another machine"
             )
-            machines = self.client.run(_machine_name, on_error="ignore")
+            machines = self.machines()
             self.progress.failed -= len(failed)
             self.perform((self.elsewhere([place], {name}, machines) for place, name in failed.items()), done)
         self.outcome.missing = [self.plan.names[place] for place in self.todo if place not in done]
@@ -286,7 +296,7 @@ class _Campaign:
             first, _, count = name.rsplit("/", 1)[-1].removesuffix(".json").rpartition("-")
             if count == "1" and first not in wanted:
                 continue
-            note = json.loads(self.store.get(name))
+            note = answer.note(name, self.store.get(name))
             made.update({row["id"]: (note["machine"], row["files"]) for row in note["rows"]})
         return made
 
@@ -294,7 +304,7 @@ class _Campaign:
         self, identities: list[str], attempts: dict[str, list[tuple[dict[str, Any], dict[str, str]]]]
     ) -> list[Verdict]:
         """Perform runs once more without keeping their records; return where they differ from those before."""
-        machines = self.client.run(_machine_name, on_error="ignore")
+        machines = self.machines()
         jobs = [
             self.elsewhere(
                 [self.place_of[identity]], {facts["name"] for facts, _ in attempts[identity]}, machines, keep=False

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from distributed import Client, LocalCluster
 from distributed.deploy import Cluster
+from distributed.security import Security
 
 
 class ClusterError(RuntimeError):
@@ -27,13 +29,36 @@ def client(arguments: argparse.Namespace) -> Iterator[Client]:
             yield found
         return
     if arguments.local is not None:
-        made: Cluster = LocalCluster(n_workers=arguments.local, threads_per_worker=1, dashboard_address=None)
+        made: Cluster = local(arguments.local)
     elif arguments.slurm:
         made = slurm(arguments.slurm)
     else:
         made = kubernetes(arguments.kubernetes)
     with made, Client(made) as found:
         yield found
+
+
+def own_keys() -> Security:
+    """Return TLS keys for one cluster, which nobody else has. Dask's messages are pickles: whoever can send one can execute code.
+
+    Raises:
+        ClusterError: if the package that makes them is missing.
+    """
+    try:
+        keys: Security = Security.temporary()
+    except ImportError as error:
+        raise ClusterError(
+            "found no cryptography, which makes the TLS keys of the cluster; pip install 'quiclab[campaign]'"
+        ) from error
+    return keys
+
+
+def local(workers: int) -> Cluster:
+    """Return a cluster of processes of this machine, which others on it cannot talk to."""
+    made: Cluster = LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=None, protocol="tls://", security=own_keys()
+    )
+    return made
 
 
 def reach(address: str) -> Client:
@@ -69,7 +94,9 @@ def slurm(pairs: list[str]) -> Cluster:
     except ImportError as error:
         raise ClusterError("--slurm: found no dask-jobqueue; pip install 'quiclab[slurm]'") from error
     jobs, settings = slurm_settings(pairs)
-    jobs_of_slurm = SLURMCluster(**settings)
+    # Jobs read their keys from files, which only this user can read, in the current folder or in `shared_temp_directory`.
+    settings.setdefault("shared_temp_directory", os.getcwd())
+    jobs_of_slurm = SLURMCluster(**{**settings, "protocol": "tls://", "security": own_keys()})
     jobs_of_slurm.scale(jobs=jobs)
     made: Cluster = jobs_of_slurm
     return made

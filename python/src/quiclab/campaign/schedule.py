@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
 import statistics
 import time
@@ -15,6 +16,7 @@ from distributed import Client, Future
 from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
 
+from quiclab.campaign.answer import AnswerError
 from quiclab.campaign.machine import RefusedError
 
 #: Tasks at the scheduler for each thread of a worker. More hide the way to it, fewer are lost with it.
@@ -63,6 +65,7 @@ class Schedule:
     Args:
         client: Dask's client.
         function: what a worker calls with a task.
+        read: makes of what the worker returns what is known of the job; raises `AnswerError` where it is not what a worker may say.
         retries: attempts of a job after the first.
         say: tells people what went wrong.
     """
@@ -70,11 +73,12 @@ class Schedule:
     def __init__(
         self,
         client: Client,
-        function: Callable[[dict[str, Any]], dict[str, Any]],
+        function: Callable[[dict[str, Any]], bytes],
+        read: Callable[[Job, object], dict[str, Any]],
         retries: int,
         say: Callable[[str], None],
     ) -> None:
-        self.client, self.function, self.retries, self.say = client, function, retries, say
+        self.client, self.function, self.read, self.retries, self.say = client, function, read, retries, say
         self.refused: dict[str, str] = {}
         self.durations: deque[float] = deque(maxlen=1000)
         self.workers: dict[str, int] = {}
@@ -196,8 +200,12 @@ class Schedule:
             future.release()
             return
         error: BaseException | None
+        result: dict[str, Any] | None
         try:
-            result, error = future.result(timeout=60), None
+            result, error = self.read(job, future.result(timeout=60)), None
+        except AnswerError as caught:
+            address = self.holder(future)
+            result, error = None, FailedAt(f"the answer of the worker {address}: {caught}", address)
         except BaseException as caught:  # noqa: BLE001 - whatever a worker raised
             if isinstance(caught, (KeyboardInterrupt, SystemExit)):
                 raise
@@ -211,6 +219,14 @@ class Schedule:
             yield job, result, None
             return
         yield from self.on_failure(job, error, getattr(error, "worker_address", None), again)
+
+    def holder(self, future: Future[Any]) -> str:
+        """Return the address of the worker that has the result of a task. The scheduler says so, not the worker."""
+        try:
+            places = self.client.who_has([future]).get(future.key) or ()
+        except (OSError, TimeoutError, ValueError):
+            places = ()
+        return next(iter(places), "unknown")
 
     def on_failure(
         self, job: Job, error: BaseException | None, address: str | None, again: deque[Job]
@@ -292,15 +308,15 @@ class FailedAt(RuntimeError):
         return str(self.args[0])
 
 
-def on_worker(task: dict[str, Any]) -> dict[str, Any]:
-    """Perform a task on a Dask worker; errors carry the worker's address."""
+def on_worker(task: dict[str, Any]) -> bytes:
+    """Perform a task on a Dask worker; return what is said of it as JSON. Errors carry the worker's address."""
     from distributed import get_worker
 
     from quiclab.campaign.worker import perform_task
 
     address = get_worker().address
     try:
-        return {**perform_task(task), "address": address}
+        return json.dumps(perform_task(task)).encode()
     except RefusedError as error:
         raise RefusedFrom(str(error), address) from None
     except Exception as error:

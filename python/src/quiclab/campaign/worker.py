@@ -22,12 +22,11 @@ from typing import Any
 
 from quiclab import _command
 from quiclab.campaign import archive, machine
+from quiclab.campaign.answer import COMPARED, MOST_FAILURE
 from quiclab.campaign.machine import Machine, RefusedError
 from quiclab.campaign.plan import unpack_lines
 from quiclab.campaign.store import Store, digest_of
 
-#: The files that tell whether two records are the same; docs/reference/record.md says why these.
-COMPARED = ("run.toml", "wire.pcapng", "path.json", "metrics.json")
 #: Bytes that must be free where a task works.
 LEAST_FREE_BYTES = 256 << 20
 PREFIX = "quiclab-campaign-"
@@ -249,7 +248,9 @@ def fetch_thing(store: Store, campaign: dict[str, Any], name: str, again: bool =
         packed = cache / "campaign" / f".fetched-{name.replace('/', '-')}-{os.getpid()}"
         try:
             store.fetch(facts["object"], packed, facts["sha256"])
-            archive.unpack_thing(packed, cache, name)
+            archive.unpack_thing(
+                packed, cache, name, {"archive": store.path(facts["object"]), "sha256": facts["sha256"]}
+            )
         finally:
             packed.unlink(missing_ok=True)
         if digest_of(place / "sums") != expected:
@@ -346,7 +347,7 @@ def finish(store: Store, row: dict[str, Any], work: Path, keep: bool) -> dict[st
     done = {
         "id": row["id"],
         "name": row["name"],
-        "failure": row.get("failure"),
+        "failure": row.get("failure") and str(row["failure"])[:MOST_FAILURE],
         "cost": row.get("cost"),
         "sha256": None,
         "files": {},
