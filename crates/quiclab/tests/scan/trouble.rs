@@ -132,7 +132,7 @@ fn unreadable_exclusions_stop_a_scan() {
     refused(&["--dry-run"], &["line 2: found \"AS13335\", expected prefixes", "hint:"]);
     fs::remove_file(&file).unwrap();
     let missing = place.path("missing.txt").display().to_string();
-    refused(&["--exclude", &missing], &["missing.txt: cannot be opened"]);
+    refused(&["--exclude", &missing], &["missing.txt: No such file or directory"]);
     check(&place.scan(&list, &place.path("out"), &[]));
     let truth = internet.stop().unwrap();
     assert_eq!(truth.counters.from_clients, 3, "nobody was asked before");
