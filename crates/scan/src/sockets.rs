@@ -409,8 +409,9 @@ mod tests {
             let port = socket.local().port();
             let before = unix_ns();
             peer.send_to(b"hello", (host, port)).expect("sent");
-            let after = unix_ns();
             wait([(&socket, false)].into_iter(), 1_000_000_000).expect("waiting");
+            // A busy machine may deliver it after the sender has gone on, but not after it is there.
+            let after = unix_ns();
             let mut room = Room::new();
             let mut seen = 0;
             socket
