@@ -23,7 +23,7 @@ const LONGEST_LINE: usize = 64 << 10;
 const LONGEST_REASON: usize = 200;
 
 /// How long the other end may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a client says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,9 +135,9 @@ pub(crate) struct Talk {
 impl Talk {
     /// Connects.
     pub(crate) fn open(server: SocketAddr) -> Result<Self, ControlError> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let stream = TcpStream::connect_timeout(&server, TIMEOUT)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, lines: Lines::default() })
     }
@@ -153,7 +153,7 @@ impl Talk {
                 return parse(&line);
             }
             // However slowly the other end says something, it has to be a whole line in time.
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 return Err(io::Error::from(io::ErrorKind::TimedOut).into());
             }
             length = self.stream.read(&mut buffer)?;

@@ -58,16 +58,16 @@ struct List {
     earlier: BTreeMap<String, Vec<Archive>>,
 }
 
-/// What came of taking an archive.
+/// The result of taking an archive into the cache.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The archive.
+    /// Path of the archive.
     pub path: PathBuf,
     /// SHA-256 of its bytes.
     pub sha256: String,
-    /// Things that the cache did not have.
+    /// Number of its things that the cache did not have.
     pub taken: usize,
-    /// Things in it.
+    /// Number of all its things.
     pub all: usize,
 }
 

@@ -30,7 +30,7 @@ pub enum Program {
 
 /// Socket families of endpoints. Of others some are not part of a network namespace, such as `AF_VSOCK`, or are known for their faults.
 const FAMILIES: [c_int; 5] = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET];
-/// Those of an endpoint on this machine's own network.
+/// Socket families of an endpoint on this machine's own network.
 const OF_MACHINES: &[c_int] = &[AF_INET, AF_INET6, AF_NETLINK];
 
 /// Commands of `fcntl` by which a file tells others something.
@@ -191,7 +191,7 @@ impl Filter {
     /// From here on, for the calling thread and all that it starts. Makes system calls only, so it may be called between fork and exec.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// Where the kernel refuses the filter.
     pub fn enter(&self) -> io::Result<()> {
         for program in &self.0 {
             seccompiler::apply_filter(program).map_err(|_| io::Error::last_os_error())?;
@@ -200,7 +200,8 @@ impl Filter {
     }
 }
 
-/// Other families than these are as on a kernel that lacks them; pairs of sockets can be of all of [`FAMILIES`].
+/// Makes the filter by which other families than these fail as on a kernel that lacks them. Pairs of sockets can be of all of
+/// [`FAMILIES`].
 fn other_families(families: &[c_int]) -> io::Result<BpfProgram> {
     let mut rules = Rules::new();
     for (call, families) in [(SYS_socket, families), (SYS_socketpair, &FAMILIES)] {
@@ -212,7 +213,7 @@ fn other_families(families: &[c_int]) -> io::Result<BpfProgram> {
     filter(rules, EAFNOSUPPORT)
 }
 
-/// Locks and leases of files, as on a file system that has none.
+/// Makes the filter by which locks and leases of files fail as on a file system that has none.
 fn locks() -> io::Result<BpfProgram> {
     let command = |command: c_int| rule(&[(1, SeccompCmpOp::Eq, command as u64)]);
     let commands = SIGNALLING.map(command).into_iter().collect::<io::Result<Vec<_>>>()?;
@@ -221,7 +222,7 @@ fn locks() -> io::Result<BpfProgram> {
     filter(rules, ENOLCK)
 }
 
-/// A call in both interfaces of x86-64.
+/// Returns the numbers of a call in both interfaces of x86-64.
 fn both(call: c_long) -> [c_long; 2] {
     [call, call | X32]
 }
@@ -230,7 +231,7 @@ fn calls<'a>(calls: impl IntoIterator<Item = &'a c_long>) -> Rules {
     calls.into_iter().flat_map(|call| both(*call)).map(|call| (call, Vec::new())).collect()
 }
 
-/// Holds where every argument, by its number, compares so to its value.
+/// Makes a rule that applies where each argument, given by its number, compares to its value in this way.
 fn rule(arguments: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
     let conditions = arguments.iter().map(|(argument, operation, value)| {
         SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, operation.clone(), *value).map_err(io::Error::other)
@@ -245,10 +246,10 @@ fn filter(rules: Rules, answer: i32) -> io::Result<BpfProgram> {
         .map_err(io::Error::other)
 }
 
-/// Whether this kernel filters at all.
+/// Asks the kernel whether it can filter system calls.
 ///
 /// # Errors
-/// Why not.
+/// Where it cannot, with the kernel's reason.
 pub fn probe() -> io::Result<()> {
     let action = SECCOMP_RET_ERRNO;
     // SAFETY: the pointer is to a live value.

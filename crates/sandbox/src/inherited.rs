@@ -12,7 +12,7 @@ const FIRST: libc::c_uint = 3;
 /// refuses: `add_key`, `request_key` and `keyctl`. Makes system calls only, so it may be called between fork and exec.
 ///
 /// # Errors
-/// What the kernel answers: before Linux 5.11 there is no `CLOSE_RANGE_CLOEXEC`. A kernel without keyrings is none.
+/// Where the kernel refuses it: before Linux 5.11 there is no `CLOSE_RANGE_CLOEXEC`. A kernel without keyrings is no error.
 pub fn inherit_nothing() -> io::Result<()> {
     // SAFETY: plain system calls without pointers to memory.
     unsafe {

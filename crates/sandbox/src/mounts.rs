@@ -44,7 +44,7 @@ pub fn bind_file(source: &Path, target: &Path) -> Result<()> {
 /// Makes a mount read-only, but not those below it.
 ///
 /// # Errors
-/// What the kernel answers.
+/// Where the kernel refuses it.
 pub fn make_read_only(target: &Path) -> Result<()> {
     set_attributes(target, 0, libc::MOUNT_ATTR_RDONLY)
 }
@@ -52,7 +52,7 @@ pub fn make_read_only(target: &Path) -> Result<()> {
 /// Sets attributes of a mount, and of those below it where `flags` are `AT_RECURSIVE`.
 ///
 /// # Errors
-/// What the kernel answers.
+/// Where the kernel refuses it.
 pub fn set_attributes(target: &Path, flags: libc::c_int, attributes: u64) -> Result<()> {
     let path = std::ffi::CString::new(target.as_os_str().as_encoded_bytes())?;
     let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };

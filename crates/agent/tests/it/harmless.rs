@@ -278,7 +278,7 @@ print(sorted(os.listdir('/proc/self/fd'), key=int))
     assert_eq!(said(script), "['0', '1', '2', '3']\n");
 }
 
-/// What both endpoints say that run `script`, the server first. The client fetches a file before.
+/// Runs `script` in both endpoints, in the client after it has fetched a file, and returns what the server and the client print.
 fn both_said(script: &str) -> [String; 2] {
     let [server, client] = [format!("{script}\n{SERVER}"), format!("{CLIENT}\n{script}")];
     let Answer { report, blobs } = perform(&orders(&server, &client));

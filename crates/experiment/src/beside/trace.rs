@@ -11,9 +11,9 @@ use super::{MOST_TEXT_BYTES, MOST_TRACE_BYTES, Traces};
 /// A delay, and the time of a step, are less than a day.
 const DAY_MS: u64 = 86_400_000;
 
-/// What is wrong with a stage that names a trace.
+/// A stage that names a trace is refused: this says at which key, or in which file, and why.
 pub(super) struct Wrong {
-    /// The key to blame.
+    /// The key whose value is wrong.
     pub(super) key: &'static str,
     /// The file as the stage names it; `None` where something else is wrong than what is in it.
     pub(super) file: Option<String>,

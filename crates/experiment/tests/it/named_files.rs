@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::common::{stacks, with};
 use quiclab_experiment::{Experiment, NamedFile, Overrides};
 
-/// What no message may have.
+/// This is in the files, and no message may show it.
 const SECRET: &str = "hunter2";
 
 thread_local! {

@@ -28,11 +28,11 @@ pub enum Behaviour {
     Silent,
     /// An ICMP message answers.
     Icmp(Unreachable),
-    /// ICMP messages about other hosts answer: the host knows the client's port, and not what the client sends to them.
+    /// Answers with forged ICMP messages about other hosts: it knows the client's port, but not what the client sends to them.
     IcmpAboutOthers {
-        /// What it says of them.
+        /// The type and code of the messages.
         why: Unreachable,
-        /// Of the family of its own address. Its own may be among them.
+        /// The addresses that the messages are about, of the same family as the host's own, which may be among them.
         others: Vec<IpAddr>,
         /// Bytes behind the IP header that each message quotes, at least the 8 of UDP's header. What follows is the client's datagram to the
         /// host itself, which is all that it has.

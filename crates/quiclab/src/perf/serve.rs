@@ -25,7 +25,7 @@ use crate::{cli::PerfArguments, output, signals, stacks::said};
 /// Between two looks.
 const GLANCE: Duration = Duration::from_millis(5);
 /// A client that says nothing for so long has gone.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the connection of a client that is refused stays.
 const REFUSED: Duration = Duration::from_secs(1);
 /// So many of them are kept open at a time.
@@ -117,7 +117,7 @@ impl Client {
         let length = match self.stream.read(&mut buffer) {
             Ok(0) => return false,
             Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return self.heard.elapsed() < PATIENCE,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return self.heard.elapsed() < TIMEOUT,
             Err(_) => return false,
         };
         let mut taken = &buffer[..length];
@@ -128,7 +128,7 @@ impl Client {
                     self.heard = Instant::now();
                     parse::<Question>(&line)
                 }
-                Ok(None) => return self.heard.elapsed() < PATIENCE,
+                Ok(None) => return self.heard.elapsed() < TIMEOUT,
                 Err(error) => Err(error),
             };
             taken = &[];

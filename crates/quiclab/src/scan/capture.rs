@@ -37,7 +37,7 @@ impl KeptHandshakes {
         }
     }
 
-    /// What they take of memory.
+    /// Returns the bytes of memory that the packets and keys take.
     pub fn bytes(&self) -> usize {
         self.bytes + self.key_log.len()
     }

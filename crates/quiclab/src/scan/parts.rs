@@ -37,7 +37,7 @@ pub struct Parts {
     number: u32,
     pending: File,
     rows: Vec<Vec<Cell>>,
-    /// Of the rows.
+    /// Bytes of memory that `rows` take.
     bytes: usize,
     kept: KeptHandshakes,
     begin: Instant,

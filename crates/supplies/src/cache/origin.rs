@@ -143,7 +143,7 @@ impl Cache {
         Origin { made_of, ..origin }.write(made)
     }
 
-    /// From now on `say` is told of each archive from which this process uses something, once.
+    /// Registers `say`, which is called once for each archive when this process first uses something that was taken from it.
     pub fn tell_origins(&self, say: fn(&str)) {
         let _ = self.say.set(say);
     }
@@ -154,7 +154,7 @@ impl Cache {
         held.keys().filter_map(|name| Some((name.clone(), self.origin(name)?))).collect()
     }
 
-    /// Tells of the thing `name`, which is about to be used, unless it was made here.
+    /// Reports the thing `name`, which is about to be used, unless it was made here.
     pub(super) fn tell_origin(&self, name: &str) {
         let (Some(say), Some(origin)) = (self.say.get(), self.origin(name)) else { return };
         if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(origin.from.clone()) {

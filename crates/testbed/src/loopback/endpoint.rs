@@ -69,8 +69,7 @@ fn create(path: &Path) -> std::io::Result<File> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = File::options().write(true).create_new(true).open(path)?;
-    Ok(file)
+    File::options().write(true).create_new(true).open(path)
 }
 
 /// A running endpoint. Dropping it ends it, and every process that it has started.

@@ -18,7 +18,7 @@ const USERS: u32 = 1 << 16;
 /// The capabilities of a user do not follow from being root, and no program can change that: linux/securebits.h, `SECBIT_NOROOT` with its lock.
 const ROOT_IS_A_USER: libc::c_ulong = 0b11;
 
-/// Who an endpoint's root is outside; `None` where it is quiclab's own user.
+/// Returns the user that an endpoint's root is outside of its namespace; `None` where that is quiclab's own user.
 pub(super) fn owner() -> Option<u32> {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let has_all_users = map.split_ascii_whitespace().eq(["0", "0", "4294967295"]);
@@ -28,7 +28,7 @@ pub(super) fn owner() -> Option<u32> {
 /// Makes endpoints' root the owner of a file or folder, and of all below it where `with_contents`. Links are not followed.
 ///
 /// # Errors
-/// What the kernel answers.
+/// Where the kernel refuses it.
 pub(super) fn give(path: &Path, with_contents: bool) -> Result<()> {
     let Some(owner) = owner() else { return Ok(()) };
     let mut paths = vec![path.to_path_buf()];
@@ -82,7 +82,7 @@ impl Sandbox {
     /// calls [`Sandbox::map_users`] in between. To be called between fork and exec.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// Where the kernel refuses it.
     pub(super) fn enter(&self, asks: RawFd, answers: RawFd) -> io::Result<()> {
         let (here, none) = (c".".as_ptr(), ptr::null());
         // SAFETY: plain system calls with pointers to live values and to strings that end with a zero.

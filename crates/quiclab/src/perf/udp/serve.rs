@@ -23,7 +23,7 @@ use crate::{cli::PerfArguments, output, signals};
 /// Between two looks.
 const GLANCE: Duration = Duration::from_millis(5);
 /// A client that says nothing for so long has gone.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// What a client has to show where it is.
 const CALL: Duration = Duration::from_secs(5);
 /// Longest test, in nanoseconds: a day.
@@ -85,7 +85,7 @@ impl Server {
         }
         let (mut lines, mut heard, mut running) = (Lines::default(), Instant::now(), None);
         let mut buffer = [0; 4096];
-        while !stop.load(Ordering::Relaxed) && heard.elapsed() < PATIENCE {
+        while !stop.load(Ordering::Relaxed) && heard.elapsed() < TIMEOUT {
             if let Ok((mut other, _)) = self.listener.accept() {
                 let why = "the server tests with another client".to_owned();
                 let _ = other.write_all(&line(&UdpAnswer::Refused { why }));
