@@ -21,6 +21,7 @@ mod scan;
 mod set;
 mod stacks_check;
 mod stacks_try;
+mod values;
 
 use std::{num::NonZeroUsize, path::PathBuf};
 

@@ -6,6 +6,8 @@ use clap::Args;
 use quiclab_perf::{Direction, Load, Sizes};
 use quiclab_units::{ByteCount, Rate};
 
+use super::values::parse_sha256;
+
 /// Arguments of `quiclab perf`.
 #[derive(Debug, Args)]
 #[command(after_help = PERF_HELP)]
@@ -218,11 +220,7 @@ fn parse_cpus(text: &str) -> Result<Cpus, String> {
 }
 
 fn parse_pin(text: &str) -> Result<String, String> {
-    let digits: String = text.chars().filter(|digit| *digit != ':').collect::<String>().to_ascii_lowercase();
-    match digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        true => Ok(digits),
-        false => Err(format!("found {text:?}, expected 64 hexadecimal digits, as quiclab perf -s prints them")),
-    }
+    parse_sha256(text, "quiclab perf -s")
 }
 
 #[cfg(test)]

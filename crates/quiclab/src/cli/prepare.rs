@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{SetOptions, StackOptions};
+use super::{SetOptions, StackOptions, values::parse_sha256};
 
 /// Arguments of `quiclab prepare`.
 #[derive(Debug, Args)]
@@ -31,12 +31,8 @@ pub struct PrepareArguments {
     pub stacks: StackOptions,
 }
 
-/// 64 hexadecimal digits.
 fn sha256(text: &str) -> Result<String, String> {
-    match text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        true => Ok(text.to_ascii_lowercase()),
-        false => Err("expected 64 hexadecimal digits, as sha256sum prints them".to_owned()),
-    }
+    parse_sha256(text, "sha256sum")
 }
 
 const PREPARE_HELP: &str = "\

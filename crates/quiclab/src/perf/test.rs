@@ -25,8 +25,7 @@ use super::{
     machine::Machine,
     show, usage,
 };
-use crate::given;
-use crate::{cli::PerfArguments, output};
+use crate::{cli::PerfArguments, given, output};
 
 /// Between two looks at all ends.
 const GLANCE: Duration = Duration::from_millis(20);
