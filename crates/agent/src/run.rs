@@ -31,7 +31,7 @@ use crate::{
     root::{Root, certificates, shared},
     simulator,
     tap::{Keeps, Tap},
-    topology::Topology,
+    topology::{Topology, index},
 };
 
 /// How often the agent looks at first whether the server listens.
@@ -66,11 +66,20 @@ pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots,
         report: empty_report(),
     };
     if let Err(error) = run.everything() {
-        run.report.outcome = Outcome::AgentFailed { error: format!("{error:#}") };
+        run.report.outcome = match without_interface([&topology.server, &topology.client]) {
+            Some(role) => Outcome::InterfaceGone { role: role.to_owned() },
+            None => Outcome::AgentFailed { error: format!("{error:#}") },
+        };
     }
     let activity = run.activity.and_then(|activity| serde_json::to_vec(&activity).ok());
     let logs = [("server", roots.server), ("client", roots.client)].map(|(role, root)| (role, root.outside(LOGS)));
     Finished { report: run.report, taps: run.taps, activity, logs: logs.into() }
+}
+
+/// Which of these networks of endpoints has lost its interface: without that much else fails, and the endpoint is to blame for it.
+pub(crate) fn without_interface<'a>(networks: impl IntoIterator<Item = &'a Namespace>) -> Option<&'static str> {
+    let mut networks = networks.into_iter();
+    Some(networks.find(|network| network.inside(|| index(HOST_INTERFACE)).is_err())?.name)
 }
 
 /// What the agent's surroundings add to a run.

@@ -72,6 +72,11 @@ pub enum Outcome {
     ClientTimeout,
     /// The client ended with another status.
     ClientFailed,
+    /// An endpoint took away the interface of its own network, which the run needs to its end.
+    InterfaceGone {
+        /// `server` or `client`.
+        role: String,
+    },
     /// The agent itself could not do its work.
     AgentFailed {
         /// Why, outermost cause first.

@@ -130,16 +130,22 @@ pub(crate) fn refused(why: &str) -> ControlError {
 pub(crate) struct Talk {
     stream: TcpStream,
     lines: Lines,
+    timeout: Duration,
 }
 
 impl Talk {
     /// Connects.
     pub(crate) fn open(server: SocketAddr) -> Result<Self, ControlError> {
-        let stream = TcpStream::connect_timeout(&server, TIMEOUT)?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        stream.set_write_timeout(Some(TIMEOUT))?;
+        Self::open_within(server, TIMEOUT)
+    }
+
+    /// Connects to an end that may take so long for an answer.
+    fn open_within(server: SocketAddr, timeout: Duration) -> Result<Self, ControlError> {
+        let stream = TcpStream::connect_timeout(&server, timeout)?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, lines: Lines::default() })
+        Ok(Self { stream, lines: Lines::default(), timeout })
     }
 
     /// Says something, and waits for the answer.
@@ -153,7 +159,7 @@ impl Talk {
                 return parse(&line);
             }
             // However slowly the other end says something, it has to be a whole line in time.
-            if begin.elapsed() > TIMEOUT {
+            if begin.elapsed() > self.timeout {
                 return Err(io::Error::from(io::ErrorKind::TimedOut).into());
             }
             length = self.stream.read(&mut buffer)?;
@@ -238,6 +244,23 @@ mod tests {
         let error = Control::connect(server).unwrap_err().to_string();
         assert_eq!(error, "the server says: no\\nquiclab: all tests passed\\u001b[2J");
         assert!(refused(&"x".repeat(100_000)).to_string().len() < 300);
+    }
+
+    #[test]
+    fn a_server_that_says_a_byte_now_and_then_does_not_hold_a_client() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Until the client has gone.
+            while stream.write_all(b" ").is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut talk = Talk::open_within(server, Duration::from_millis(200)).unwrap();
+        let Err(ControlError::Io(error)) = talk.ask::<Answer>(&Question::Start) else { panic!("an answer") };
+        // The socket has its own name for it.
+        assert!([io::ErrorKind::TimedOut, io::ErrorKind::WouldBlock].contains(&error.kind()), "{error}");
     }
 
     #[test]

@@ -85,6 +85,11 @@ pub enum Outcome {
     ClientTimeout,
     /// The client exited with another status.
     ClientFailed,
+    /// An endpoint took away the interface of its own network.
+    InterfaceGone {
+        /// Which endpoint.
+        role: Role,
+    },
     /// The testbed itself could not perform the run.
     TestbedFailed {
         /// Why.

@@ -114,6 +114,8 @@ const REFUSED_WITHOUT_SOCKETS: &[c_long] = &[
     SYS_semget,
     SYS_msgget,
     SYS_mq_open,
+    // Watches of files are counted for the user.
+    SYS_inotify_init1,
     // Files that are more than files.
     SYS_symlinkat,
     SYS_linkat,
@@ -130,7 +132,8 @@ mod of_x86 {
     use libc::*;
 
     pub const REFUSED: &[c_long] = &[SYS_modify_ldt, SYS_iopl, SYS_ioperm];
-    pub const REFUSED_WITHOUT_SOCKETS: &[c_long] = &[SYS_fork, SYS_vfork, SYS_symlink, SYS_link, SYS_mknod];
+    pub const REFUSED_WITHOUT_SOCKETS: &[c_long] =
+        &[SYS_fork, SYS_vfork, SYS_symlink, SYS_link, SYS_mknod, SYS_inotify_init];
     pub const WATCHING: &[c_long] = &[SYS_inotify_init];
 }
 #[cfg(not(target_arch = "x86_64"))]

@@ -3,10 +3,16 @@
 //! A client that has a file without packets that could have carried it got it some other way, and nothing that the taps saw says anything
 //! about its transfer. Bodies are bytes that nothing compresses, so the server's packets carry at least as many.
 
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hash, RandomState},
+};
+
 use quiclab_experiment::run::Run;
+use quiclab_orders::cross_traffic::PORT as CROSS_PORT;
+use quiclab_path::spec::StageSettings;
 
 use crate::{collect::RunFailure, contract::SERVER_PORT};
-use quiclab_orders::cross_traffic::PORT as CROSS_PORT;
 
 const ETHERNET_HEADER: usize = 14;
 const IPV6_HEADER: usize = 40;
@@ -30,13 +36,14 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Takes in a frame of `length` bytes on its way to the client, of which the first bytes are enough: up to the header of TCP.
-    pub fn add(&mut self, frame: &[u8], length: usize) {
+    /// Takes in a frame of `length` bytes on its way to the client, of which the first bytes are enough: up to the header of TCP. Returns
+    /// the packet if it counts.
+    pub fn add<'a>(&mut self, frame: &'a [u8], length: usize) -> Option<Transported<'a>> {
         let counts = |port| port == SERVER_PORT || self.any_port && port != CROSS_PORT;
-        if let Some(bytes) = payload_from(frame, length, counts) {
-            self.packets += 1;
-            self.payload_bytes += bytes;
-        }
+        let packet = Transported::read(frame, length).filter(|packet| counts(packet.port))?;
+        self.packets += 1;
+        self.payload_bytes += packet.payload_bytes;
+        Some(packet)
     }
 
     /// What is wrong with a run whose client has all its files, where this is what passed `tap`; `None` where this can have carried them.
@@ -51,32 +58,109 @@ impl Carried {
     }
 }
 
-/// Length of the UDP or TCP payload of a packet from a port that counts, and at most what is left of the frame's `length` bytes behind its
-/// headers: whoever writes packets by hand can claim more. `None` for other packets.
-fn payload_from(frame: &[u8], length: usize, counts: impl Fn(u16) -> bool) -> Option<u64> {
-    let in_frame = length.checked_sub(ETHERNET_HEADER)?;
-    let ip = frame.get(ETHERNET_HEADER..)?;
-    let (protocol, header, claimed) = match word(frame, ETHERNET_HEADER - 2)? {
-        ETHERTYPE_IPV4 => {
-            let header = usize::from(*ip.first()? & 0xf) * 4;
-            if word(ip, 6)? & FRAGMENT_OFFSET != 0 {
-                return None;
+/// A packet of UDP or TCP.
+pub(crate) struct Transported<'a> {
+    /// Its source port.
+    port: u16,
+    /// The header of UDP or TCP and what was captured behind it.
+    captured: &'a [u8],
+    /// Length of that header.
+    header: usize,
+    /// For TCP, the place of the payload in the stream.
+    sequence: Option<u32>,
+    /// Length of the payload, and at most what the frame has behind its headers: whoever writes packets by hand can claim more.
+    payload_bytes: u64,
+}
+
+impl<'a> Transported<'a> {
+    /// Reads a frame of `length` bytes, of which these are captured; `None` for other packets and for fragments.
+    pub fn read(captured: &'a [u8], length: usize) -> Option<Self> {
+        let in_frame = length.checked_sub(ETHERNET_HEADER)?;
+        let ip = captured.get(ETHERNET_HEADER..)?;
+        let (protocol, header, claimed) = match word(captured, ETHERNET_HEADER - 2)? {
+            ETHERTYPE_IPV4 => {
+                let header = usize::from(*ip.first()? & 0xf) * 4;
+                if word(ip, 6)? & FRAGMENT_OFFSET != 0 {
+                    return None;
+                }
+                (*ip.get(9)?, header, usize::from(word(ip, 2)?))
             }
-            (*ip.get(9)?, header, usize::from(word(ip, 2)?))
-        }
-        ETHERTYPE_IPV6 => (*ip.get(6)?, IPV6_HEADER, IPV6_HEADER + usize::from(word(ip, 4)?)),
-        _ => return None,
-    };
-    let transport = ip.get(header..)?;
-    let own = match protocol {
-        UDP => UDP_HEADER,
-        TCP => usize::from(transport.get(12)? >> 4) * 4,
-        _ => return None,
-    };
-    if !counts(word(transport, 0)?) {
-        return None;
+            ETHERTYPE_IPV6 => (*ip.get(6)?, IPV6_HEADER, IPV6_HEADER + usize::from(word(ip, 4)?)),
+            _ => return None,
+        };
+        let transport = ip.get(header..)?;
+        let (own, sequence) = match protocol {
+            UDP => (UDP_HEADER, None),
+            TCP => {
+                let sequence = u32::from_be_bytes(transport.get(4..8)?.try_into().ok()?);
+                (usize::from(transport.get(12)? >> 4) * 4, Some(sequence))
+            }
+            _ => return None,
+        };
+        let payload_bytes = claimed.min(in_frame).checked_sub(header + own)? as u64;
+        Some(Self { port: word(transport, 0)?, captured: transport, header: own, sequence, payload_bytes })
     }
-    claimed.min(in_frame).checked_sub(header + own).map(|bytes| bytes as u64)
+
+    /// What of it stays the same on the way to the other tap. Not addresses and the destination port, which a NAT changes, marks of ECN,
+    /// and checksums, which a network card fills in.
+    fn unchanged(&self) -> impl Hash + use<'a> {
+        let payload = self.captured.get(self.header..).unwrap_or_default();
+        let length = usize::try_from(self.payload_bytes).unwrap_or(usize::MAX).min(payload.len());
+        (self.port, self.sequence, self.payload_bytes, &payload[..length])
+    }
+}
+
+/// What the path may do to packets between two taps, besides dropping and reordering them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OnTheWay {
+    /// Some arrive more than once.
+    pub repeats: bool,
+    /// Some have other bits in their payload, so that they cannot be found again.
+    pub changes: bool,
+}
+
+impl OnTheWay {
+    /// What the stages towards the client may do.
+    pub fn of(run: &Run) -> Self {
+        let stages = run.settings.path.stages_to_client();
+        let has = |is: fn(&StageSettings) -> bool| stages.iter().any(|stage| is(&stage.settings));
+        Self {
+            repeats: has(|stage| matches!(stage, StageSettings::Duplicate(_))),
+            changes: has(|stage| matches!(stage, StageSettings::Corrupt(_))),
+        }
+    }
+}
+
+/// The server's packets with a payload at the tap where it sends, to find those that pass a tap on the way and had not passed this one.
+///
+/// Counts do not show it: a server that hides packets can send others that the bottleneck drops.
+#[derive(Default)]
+pub(crate) struct SentPackets {
+    by_hash: HashMap<u64, u64>,
+    keys: RandomState,
+}
+
+impl SentPackets {
+    /// Takes in a packet at the sender. As many bytes of its frame must have been captured as at the other tap.
+    pub fn add(&mut self, packet: &Transported<'_>) {
+        if packet.payload_bytes > 0 {
+            *self.by_hash.entry(self.keys.hash_one(packet.unchanged())).or_default() += 1;
+        }
+    }
+
+    /// Whether a packet at the other tap passed the first one, or none like it is left of those that did.
+    pub fn has_sent(&mut self, packet: &Transported<'_>, on_the_way: OnTheWay) -> bool {
+        if packet.payload_bytes == 0 || on_the_way.changes {
+            return true;
+        }
+        match self.by_hash.get_mut(&self.keys.hash_one(packet.unchanged())) {
+            None | Some(0) => false,
+            Some(left) => {
+                *left -= u64::from(!on_the_way.repeats);
+                true
+            }
+        }
+    }
 }
 
 fn word(bytes: &[u8], offset: usize) -> Option<u16> {
@@ -91,7 +175,9 @@ mod tests {
 
     fn carried(frames: &[Vec<u8>]) -> (u64, u64) {
         let mut carried = Carried::default();
-        frames.iter().for_each(|frame| carried.add(frame, frame.len()));
+        for frame in frames {
+            let _ = carried.add(frame, frame.len());
+        }
         (carried.packets, carried.payload_bytes)
     }
 
@@ -119,7 +205,9 @@ mod tests {
     #[test]
     fn where_a_server_can_move_other_ports_count_but_not_that_of_cross_traffic() {
         let mut carried = Carried { any_port: true, ..Carried::default() };
-        [udp(443, 1), udp(444, 10), udp(9, 100)].iter().for_each(|frame| carried.add(frame, frame.len()));
+        for frame in [udp(443, 1), udp(444, 10), udp(9, 100)] {
+            let _ = carried.add(&frame, frame.len());
+        }
         assert_eq!((carried.packets, carried.payload_bytes), (2, 11));
     }
 
@@ -128,7 +216,7 @@ mod tests {
         let whole = udp(443, 1200);
         let kept = |bytes: usize| {
             let mut carried = Carried::default();
-            carried.add(&whole[..bytes], whole.len());
+            let _ = carried.add(&whole[..bytes], whole.len());
             (carried.packets, carried.payload_bytes)
         };
         assert_eq!(kept(96), (1, 1200));
@@ -145,6 +233,45 @@ mod tests {
             let place = if payload == 18 { 16 } else { 18 };
             frame[place..place + 2].copy_from_slice(&65_520_u16.to_be_bytes());
             assert_eq!(carried(&[frame]), (1, payload));
+        }
+    }
+
+    const SAME: OnTheWay = OnTheWay { repeats: false, changes: false };
+
+    /// Which of the frames at the second tap were not sent before the first one.
+    fn hidden(sent: &[Vec<u8>], behind: &[Vec<u8>], on_the_way: OnTheWay) -> Vec<usize> {
+        let mut packets = SentPackets::default();
+        let read = |frame| Transported::read(frame, frame.len()).unwrap();
+        sent.iter().for_each(|frame| packets.add(&read(frame)));
+        let numbered = behind.iter().enumerate();
+        numbered.filter(|(_, frame)| !packets.has_sent(&read(frame), on_the_way)).map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn a_packet_that_the_sender_s_tap_did_not_see_is_found_among_as_many_as_it_saw() {
+        let with = |byte: u8, mut frame: Vec<u8>| {
+            *frame.last_mut().unwrap() = byte;
+            frame
+        };
+        let sent = [with(1, udp(443, 100)), with(2, udp(443, 100)), with(3, udp(443, 100)), with(1, tcp(100))];
+        assert_eq!(hidden(&sent, &[sent[3].clone(), sent[2].clone(), sent[0].clone()], SAME), [0; 0]);
+        let other = [sent[0].clone(), with(4, udp(443, 100)), with(2, tcp(100)), with(2, udp(444, 100))];
+        assert_eq!(hidden(&sent, &other, SAME), [1, 2, 3]);
+        let twice = [sent[0].clone(), sent[0].clone()];
+        assert_eq!(hidden(&sent, &twice, SAME), [1]);
+        assert_eq!(hidden(&sent, &twice, OnTheWay { repeats: true, ..SAME }), [0; 0]);
+        assert_eq!(hidden(&sent, &other, OnTheWay { changes: true, ..SAME }), [0; 0]);
+    }
+
+    #[test]
+    fn a_packet_is_found_again_whose_address_port_mark_and_checksums_the_path_changed() {
+        for (sent, transport, checksum) in [(udp(443, 30), 34, 40), (tcp(30), 54, 70)] {
+            let mut behind = sent.clone();
+            // The marks of ECN, the last byte of the client's address, and its port.
+            for place in [15, transport - 1, transport + 2, transport + 3, checksum, checksum + 1] {
+                behind[place] ^= 1;
+            }
+            assert_eq!(hidden(&[sent], &[behind], SAME), [0; 0]);
         }
     }
 

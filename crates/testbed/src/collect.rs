@@ -118,15 +118,18 @@ pub enum RunFailure {
     },
     /// Packets of the server were not seen where it sends.
     #[error(
-        "{behind} packets from port {SERVER_PORT} passed the tap behind the bottleneck, but only {sender} passed the tap \
-         at the sender: the server hid packets from it, for example by PACKET_QDISC_BYPASS"
+        "{hidden} of {behind} packets from port {SERVER_PORT} passed the tap behind the bottleneck and not the tap at the \
+         sender: the server hid them from it"
     )]
     HiddenPackets {
-        /// Packets that passed the tap at the sender.
-        sender: u64,
+        /// Packets that passed the tap behind the bottleneck and not the one at the sender.
+        hidden: u64,
         /// Packets that passed the tap behind the bottleneck.
         behind: u64,
     },
+    /// An endpoint took away the interface of its own network.
+    #[error("the {0} took away the interface of its own network, so that nothing can be said of the run")]
+    InterfaceGone(String),
     /// The guest broke down.
     #[error("the guest left no results: {0}")]
     Guest(String),

@@ -17,7 +17,7 @@ use std::{
 
 use nix::sys::signal::Signal;
 
-use quiclab_sandbox::{Filter, Program, inherit_nothing};
+use quiclab_sandbox::{Filter, Program, end_first, inherit_nothing};
 use quiclab_supplies::process::end_with_parent;
 
 /// Where programs and libraries of the system are, on any distribution.
@@ -83,6 +83,7 @@ impl Wall {
     /// # Errors
     /// What the kernel answers.
     pub(crate) unsafe fn enter(&mut self, parent: u32) -> io::Result<()> {
+        end_first()?;
         match &self.namespaces {
             // SAFETY: as of this function.
             Some(namespaces) => unsafe { namespaces.enter(parent)? },

@@ -60,7 +60,12 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 pub(super) fn perform(part: &Part, agent: u32, requests: BorrowedFd) -> Result<()> {
     let performed = Built::build(part, agent).and_then(|built| {
         say(&Answer::Done)?;
-        Running::new(part, &built, requests).serve()
+        Running::new(part, &built, requests).serve().map_err(|error| {
+            match run::without_interface(built.homes().map(|home| &home.network)) {
+                Some(role) => error.context(format!("the {role} took away the interface of its own network")),
+                None => error,
+            }
+        })
     });
     match performed {
         Ok(()) => Ok(()),

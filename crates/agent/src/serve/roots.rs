@@ -115,13 +115,9 @@ pub(crate) fn forget_host() -> Result<()> {
 /// Who the endpoints' roots are outside of their user namespaces. Root's own processes cannot be limited, so where this process has all
 /// users of the machine, they are others. Where it is a user who is root of a namespace, there is nobody else to be.
 pub(crate) fn users(agent: u32) -> Result<[Users; 2]> {
-    let map = fs::read_to_string("/proc/self/uid_map").context("/proc/self/uid_map")?;
+    let has_all = quiclab_sandbox::has_all_users().context("/proc/self/uid_map")?;
     let first = FIRST_USER + agent % AGENTS * 2 * Users::NUMBER;
-    Ok(if has_all_users(&map) { [Users::From(first), Users::From(first + Users::NUMBER)] } else { [Users::Same; 2] })
-}
-
-fn has_all_users(map: &str) -> bool {
-    map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
+    Ok(if has_all { [Users::From(first), Users::From(first + Users::NUMBER)] } else { [Users::Same; 2] })
 }
 
 /// Moves this process into an empty file system in memory, with the host's files at [`HOST`].

@@ -140,7 +140,7 @@ impl Server {
             Self::Silent(_) => Ok(None),
             Self::Other(control, ..) => Ok(Some(control.sample(starts).context("the server's counters")?)),
             Self::Own(end, _) => {
-                end.read().map_err(|error| Failure(format!("the server: {error}")))?;
+                end.read().map_err(|error| Failure(format!("the server: {error:#}")))?;
                 if starts {
                     end.restart();
                 }
@@ -414,7 +414,7 @@ impl Test<'_> {
     fn read(&self, server: &mut Server, clients: &mut [End], start: Instant, with_cpu: bool) -> Result<Reading> {
         let mut samples = Vec::new();
         for client in clients {
-            client.read().map_err(|error| Failure(format!("the client: {error}")))?;
+            client.read().map_err(|error| Failure(format!("the client: {error:#}")))?;
             samples.push(client.sample(with_cpu));
         }
         let server = server.sample(false, with_cpu, self.place.udp_port(self.arguments))?;

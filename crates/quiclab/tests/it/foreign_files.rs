@@ -204,6 +204,20 @@ fn a_record_with_a_link_or_a_pipe_in_the_place_of_a_file_is_refused_and_nothing_
 }
 
 #[test]
+fn a_manifest_that_is_a_link_shows_nothing_of_what_is_behind_it() {
+    let stranger = Stranger::new();
+    let stack = stranger.folder().join("stack");
+    fs::create_dir(&stack).unwrap();
+    for target in [stranger.secret(), PathBuf::from("/etc/passwd"), PathBuf::from("/dev/zero")] {
+        symlink(&target, stack.join("stack.toml")).unwrap();
+        let done = refused(quiclab().args(["stacks", "try"]).arg(&stack));
+        assert_eq!(done.status, REFUSED, "{}: {}", target.display(), done.errors);
+        assert!(done.errors.contains("stack.toml"), "{}: {}", target.display(), done.errors);
+        fs::remove_file(stack.join("stack.toml")).unwrap();
+    }
+}
+
+#[test]
 fn the_list_of_a_record_reaches_no_file_elsewhere() {
     let bench = Bench::new(SMALL);
     assert_eq!(run(&bench, "results", &[]).status, Some(0));

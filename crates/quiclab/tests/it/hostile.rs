@@ -10,7 +10,7 @@ use crate::common::{Bench, TEST_STACKS, said};
 use quiclab_wire::CaptureReader;
 
 /// What the endpoints do, by the "congestion control" of tests/stacks/hostile.
-const MANNERS: [&str; 9] = [
+const MANNERS: [&str; 11] = [
     "honest",
     "client-breaks-out",
     "server-breaks-out",
@@ -20,6 +20,8 @@ const MANNERS: [&str; 9] = [
     "server-sends-past-the-tap",
     "server-hides-packets",
     "server-leaves-its-group",
+    "server-deletes-its-interface",
+    "client-deletes-its-interface",
 ];
 
 /// Longer frames carry data: Ethernet, IPv4, TCP and its options take less.
@@ -67,8 +69,10 @@ fn endpoints_that_attack_end_with_a_failed_run_or_with_the_packets_of_honest_one
     let out = bench.out("out");
     let (good, failed) = (by_manner(&out), by_manner(&out.join("failed")));
     let names = |folders: &BTreeMap<String, PathBuf>| folders.keys().cloned().collect::<BTreeSet<_>>();
+    let deleted = ["server", "client"].map(|role| (role, format!("{role}-deletes-its-interface")));
     let expected_to_fail = ["client-forks", "server-sends-past-the-tap", "server-hides-packets"].map(str::to_owned);
-    assert_eq!(names(&failed), expected_to_fail.into(), "{}", result.errors);
+    let expected_to_fail = expected_to_fail.into_iter().chain(deleted.clone().map(|(_, manner)| manner));
+    assert_eq!(names(&failed), expected_to_fail.collect(), "{}", result.errors);
     assert_eq!(good.len() + failed.len(), MANNERS.len(), "{}", result.errors);
     assert!(!result.errors.contains('\x1b'), "escape sequences reached the terminal: {:?}", result.errors);
 
@@ -95,6 +99,10 @@ fn endpoints_that_attack_end_with_a_failed_run_or_with_the_packets_of_honest_one
     let [server, client] = ["server/stdout", "client/stdout"].map(|output| files(&text(good["honest"].join(output))));
     assert!(server.len() > 10 && client.len() > 10, "{server:?} {client:?}");
     assert_eq!(server.intersection(&client).collect::<Vec<_>>(), [""; 0], "files that both endpoints have");
+    for (role, manner) in deleted {
+        let expected = format!("the {role} took away the interface of its own network");
+        assert!(failure(&manner).starts_with(&expected), "{}", failure(&manner));
+    }
     let forks = failure("client-forks");
     assert!(forks.contains("the client did not end within 2 s"), "{forks}");
     odd_names_are_kept(&good["client-names-logs"]);

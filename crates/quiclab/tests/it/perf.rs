@@ -3,6 +3,7 @@
 use crate::common;
 use std::{
     fs,
+    io::Read,
     net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt,
     path::Path,
@@ -30,6 +31,10 @@ $SIG{PIPE} = 'IGNORE';
 $SIG{TERM} = sub { exit 0 };
 my ($sent, $received, $connections, $due, $lines) = (0, 0, 0, 0, 0);
 my $zeros = "\0" x 16384;
+if ($manner eq 'links-its-progress' && $ENV{ROLE} eq 'client') {
+    symlink '/etc/passwd', $ENV{QUICLAB_PERF_PROGRESS} or die $!;
+    sleep 60;
+}
 open my $progress, '>>', $ENV{QUICLAB_PERF_PROGRESS} or die $!;
 $progress->autoflush;
 sub report {
@@ -115,6 +120,13 @@ fn perf(folder: &Path, manner: &str, more: &[&str]) -> Command {
     let mut command = quiclab();
     command.args(["perf", "--stacks", common::TEST_STACKS, "--stack", &endpoint(folder, manner)]).args(more);
     command
+}
+
+/// How many sockets a process has open.
+fn open_sockets(process: u32) -> usize {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let targets = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
 }
 
 fn ask(manner: &str, more: &[&str]) -> Said {
@@ -251,6 +263,7 @@ fn what_endpoints_do_wrong_is_named_and_nothing_is_left() {
         ("refuses", "the server's stack does not support what is asked of it (exit status 127)"),
         ("writes-nonsense", "line 1 of the progress file: found \"fast\", expected an object"),
         ("counts-back", "found received 5 after 10"),
+        ("links-its-progress", "/progress: found a symbolic link, expected a regular file"),
         ("server-dies", "the server ended by itself: exit status 255"),
         ("client-dies", "the client ended with exit status 255"),
         ("stalls", "nothing has arrived for 5 s, after "),
@@ -329,8 +342,19 @@ fn a_server_elsewhere_is_trusted_by_its_pin_and_gives_its_counters() {
         assert!(found["end"]["cpu_utilization_percent"]["remote_total"].is_number(), "{found}");
     }
     // One that is there already is not disturbed by another, nor by somebody who says nothing.
-    let silent = TcpStream::connect(("127.0.0.1", port.parse::<u16>().unwrap())).unwrap();
+    let connect = || TcpStream::connect(("127.0.0.1", port.parse::<u16>().unwrap())).unwrap();
+    let silent = connect();
     wait_until("a refusal", || client(&["--insecure"]).errors.contains("the server tests with another client"));
+    // However many others come: each is told so, and the server keeps the connections of few.
+    let others: Vec<_> = (0..60).map(|_| connect()).collect();
+    for mut other in &others {
+        let expected = "{\"answer\":\"refused\",\"why\":\"the server tests with another client\"}\n";
+        let mut answer = vec![0; expected.len()];
+        other.read_exact(&mut answer).unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer), expected);
+    }
+    let sockets = open_sockets(server.id());
+    assert!((2..30).contains(&sockets), "{sockets} sockets for {} clients that were refused", others.len());
     drop(silent);
 
     let stop = |signal: &str, process: u32| said(Command::new("kill").args([signal, &process.to_string()]));

@@ -10,6 +10,7 @@ const ENDPOINT: &str = r#"
 use strict;
 use warnings;
 use IO::Socket::INET;
+use POSIX ();
 
 my %known = (QUICLAB_CCA => 'cubic', QUICLAB_GSO => 'on', QUICLAB_PACING => 'off', QUICLAB_HTTP => 'h2', QUICLAB_IP => '4');
 my $manner = 'MANNER';
@@ -45,6 +46,17 @@ if ($manner eq 'attacks') {
     $try->("call $_->[0]", syscall($_->[0], @{$_}[1 .. $#$_]) != -1)
         for [165, 'none', '/tmp', 'tmpfs', 0, 0], [272, 0x10000000], [161, '/tmp'], [250, 0, -3, 1], [425, 1, "\0" x 120], [321, 0, "\0" x 8, 8];
     $try->("socket $_->[0]", socket(my $socket, $_->[0], $_->[1], 0)) for [40, 1], [17, 3];
+    # All of them stay open: more than 16 would be a share of what the user may have.
+    my @instances = grep { $_ != -1 } map { syscall 294, 0 } 1 .. 100;
+    $try->("have " . @instances . " instances of inotify", @instances > 16);
+    POSIX::close($_) for @instances;
+    my $line = sub { open my $file, '<', "/proc/self/$_[0]" or die $!; (grep { /$_[1]/ } <$file>)[0] };
+    $try->('stay when memory runs out', $line->('oom_score_adj', '.') != 1000);
+    $try->('use all memory', $line->('limits', '^Max data size') =~ /unlimited/);
+    if (IS_FINAL) {
+        open my $score, '>', '/proc/self/oom_score_adj' or die $!;
+        $try->('write the score back', syswrite $score, '0');
+    }
     my $uids = do { open my $file, '<', '/proc/self/status'; join ' ', map { /^CapEff:\s*(\S+)/ ? $1 : () } <$file> };
     $try->("have capabilities $uids", $uids !~ /^0+$/);
     $try->("see descriptor $_", 1) for grep { /(\d+)$/ && $1 > 2 && readlink($_) } glob('/proc/self/fd/*');
@@ -115,6 +127,13 @@ build = { command = "cp endpoint.pl \"$QUICLAB_STACK_OUT/\"", profile = "none", 
 guest = { packages = [], command = ["/usr/bin/perl", "/stack/endpoint.pl"] }
 "#;
 
+/// Whether this process has `CAP_SYS_RESOURCE`: scores for the end of memory that it sets cannot be lowered by others then.
+fn can_bound_scores() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    u64::from_str_radix(capabilities.trim(), 16).unwrap() >> 24 & 1 == 1
+}
+
 /// What is said of a stack that behaves in this manner.
 fn tried(folder: &Path, manner: &str, more: &[&str]) -> Said {
     said(&mut trial(folder, manner, more))
@@ -125,7 +144,9 @@ fn trial(folder: &Path, manner: &str, more: &[&str]) -> Command {
     fs::create_dir_all(&stack).unwrap();
     fs::write(stack.join("stack.toml"), MANIFEST).unwrap();
     let secret = folder.join("secret").display().to_string();
-    fs::write(stack.join("endpoint.pl"), ENDPOINT.replace("MANNER", manner).replace("SECRET", &secret)).unwrap();
+    let endpoint = ENDPOINT.replace("MANNER", manner).replace("SECRET", &secret);
+    let endpoint = endpoint.replace("IS_FINAL", if can_bound_scores() { "1" } else { "0" });
+    fs::write(stack.join("endpoint.pl"), endpoint).unwrap();
     let mut command = Command::new("timeout");
     command.args(["120", env!("CARGO_BIN_EXE_quiclab"), "stacks", "try"]).arg(&stack);
     command.arg("--out").arg(folder.join("out")).args(more);

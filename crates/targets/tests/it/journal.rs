@@ -3,8 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    io::ErrorKind,
     net::{IpAddr, Ipv4Addr},
+    os::unix::fs::symlink,
     path::Path,
+    process::Command,
 };
 
 use quiclab_targets::{
@@ -115,6 +118,25 @@ fn what_is_no_journal_is_refused_and_left_as_it_is() {
     }
     fs::write(folder.path().join(FILE), [&good.as_bytes()[..90], b"\n\xff\xfe\n"].concat()).unwrap();
     assert!(Journal::open(folder.path(), LIST).is_err());
+}
+
+#[test]
+fn a_journal_that_is_no_regular_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE);
+    let [pipe, device]: [fn(&Path); 2] = [
+        |path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+        |path| symlink("/dev/zero", path).unwrap(),
+    ];
+    for make in [pipe, device] {
+        make(&path);
+        let error = Journal::open(folder.path(), LIST).unwrap_err();
+        assert!(
+            matches!(&error, JournalError::File { source, .. } if source.kind() == ErrorKind::InvalidInput),
+            "{error:?}"
+        );
+        fs::remove_file(&path).unwrap();
+    }
 }
 
 #[test]

@@ -127,12 +127,14 @@ impl Endpoint {
             .process_group(0);
         let (parent, most_file_bytes) = (std::process::id(), start.most_file_bytes);
         let most_processes = getrlimit(Resource::RLIMIT_NPROC)?.1.min(MOST_PROCESSES);
+        let most_memory = getrlimit(Resource::RLIMIT_DATA)?.1.min(quiclab_sandbox::most_memory()?);
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
                 setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
                 setrlimit(Resource::RLIMIT_FSIZE, most_file_bytes, most_file_bytes)?;
                 setrlimit(Resource::RLIMIT_NPROC, most_processes, most_processes)?;
+                setrlimit(Resource::RLIMIT_DATA, most_memory, most_memory)?;
                 keeper::enter(parent, &sandbox)
             });
         }

@@ -7,7 +7,7 @@ use std::{ffi::CString, fs, io, os::fd::RawFd, os::unix::ffi::OsStrExt, path::Pa
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
-use quiclab_sandbox::{Filter, Program, inherit_nothing};
+use quiclab_sandbox::{Filter, Program, end_first, has_all_users, inherit_nothing};
 
 use super::{Network, Root, namespace};
 
@@ -15,14 +15,14 @@ use super::{Network, Root, namespace};
 const FIRST_USER: u32 = 0x6fff_0000;
 /// Users of an endpoint, from 0.
 const USERS: u32 = 1 << 16;
+/// Instances of inotify, and files that they watch. A user has 128 and some thousands.
+const MOST_WATCHES: &[u8] = b"16";
 /// The capabilities of a user do not follow from being root, and no program can change that: linux/securebits.h, `SECBIT_NOROOT` with its lock.
 const ROOT_IS_A_USER: libc::c_ulong = 0b11;
 
 /// Returns the user that an endpoint's root is outside of its namespace; `None` where that is quiclab's own user.
 pub(super) fn owner() -> Option<u32> {
-    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let has_all_users = map.split_ascii_whitespace().eq(["0", "0", "4294967295"]);
-    (has_all_users && nix::unistd::geteuid().is_root()).then_some(FIRST_USER)
+    (has_all_users().unwrap_or(false) && nix::unistd::geteuid().is_root()).then_some(FIRST_USER)
 }
 
 /// Makes endpoints' root the owner of a file or folder, and of all below it where `with_contents`. Links are not followed.
@@ -84,6 +84,7 @@ impl Sandbox {
     /// # Errors
     /// Where the kernel refuses it.
     pub(super) fn enter(&self, asks: RawFd, answers: RawFd) -> io::Result<()> {
+        end_first()?;
         let (here, none) = (c".".as_ptr(), ptr::null());
         // SAFETY: plain system calls with pointers to live values and to strings that end with a zero.
         unsafe {
@@ -113,6 +114,7 @@ impl Sandbox {
             }
             Errno::result(libc::setresgid(0, 0, 0))?;
             Errno::result(libc::setresuid(0, 0, 0))?;
+            limit_watches();
             Errno::result(libc::prctl(libc::PR_SET_SECUREBITS, ROOT_IS_A_USER))?;
             Errno::result(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
             Errno::result(libc::chdir(self.folder.as_ptr()))?;
@@ -146,6 +148,19 @@ impl Sandbox {
             let written = libc::write(file, self.map.as_ptr().cast(), self.map.len());
             libc::close(file);
             is_short && written == self.map.len() as isize
+        }
+    }
+}
+
+/// Bounds how many watches of files the endpoint may have, and with them its share of what its user may have on this machine. Where it does not see
+/// its own processes, or may not write there, the bounds of the user alone are left.
+fn limit_watches() {
+    for path in [c"/proc/sys/user/max_inotify_instances", c"/proc/sys/user/max_inotify_watches"] {
+        // SAFETY: plain system calls with pointers to live values, and a length that is theirs.
+        unsafe {
+            let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            libc::write(file, MOST_WATCHES.as_ptr().cast(), MOST_WATCHES.len());
+            libc::close(file);
         }
     }
 }

@@ -84,7 +84,7 @@ impl Frames {
         let seen = &mut self.taps[tap];
         seen.packets += 1;
         if sighting.from == Side::Server {
-            seen.carried.add(&bytes, bytes.len());
+            let _ = seen.carried.add(&bytes, bytes.len());
         }
         let length = bytes.len();
         let kept = seen.snap_length.map_or(length, |most| length.min(most as usize));

@@ -115,15 +115,18 @@ fn discipline(queue: &QdiscCounters) -> Discipline {
 fn outcome(outcome: &report::Outcome) -> Outcome {
     match outcome {
         report::Outcome::Done => Outcome::Done,
-        report::Outcome::Unsupported { role } => {
-            Outcome::Unsupported { role: if role == "client" { Role::Client } else { Role::Server } }
-        }
+        report::Outcome::Unsupported { role } => Outcome::Unsupported { role: role_of(role) },
         report::Outcome::ServerEnded => Outcome::ServerEnded,
         report::Outcome::NeverListened => Outcome::NeverListened,
         report::Outcome::ClientTimeout => Outcome::ClientTimeout,
         report::Outcome::ClientFailed => Outcome::ClientFailed,
+        report::Outcome::InterfaceGone { role } => Outcome::InterfaceGone { role: role_of(role) },
         report::Outcome::AgentFailed { error } => Outcome::TestbedFailed { error: error.clone() },
     }
+}
+
+fn role_of(name: &str) -> Role {
+    if name == "client" { Role::Client } else { Role::Server }
 }
 
 fn process_end(end: &report::ProcessEnd) -> ProcessEnd {

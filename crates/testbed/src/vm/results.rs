@@ -22,7 +22,6 @@ use quiclab_orders::{
     ring::RingError,
     slot::{self, Manifest, SlotError},
 };
-use quiclab_path::spec::StageSettings;
 use quiclab_record::{
     LostLog, Observed, Outcome,
     layout::{CAPTURE_FILE, WRONG_FILES_FILE},
@@ -32,7 +31,7 @@ use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use super::{captured::for_each_packet, forwarded, observed::observed, path::StageNames};
 use crate::{
-    arrived::Carried,
+    arrived::{Carried, OnTheWay, SentPackets},
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of},
     contract::server_can_move,
 };
@@ -184,6 +183,7 @@ impl<S: Slot> Results<S> {
             Outcome::NeverListened => RunFailure::NeverListened,
             Outcome::ClientTimeout => RunFailure::ClientTimeout(run.settings.workload.timeout.to_string()),
             Outcome::ClientFailed => RunFailure::ClientFailed(end(Role::Client)),
+            Outcome::InterfaceGone { role } => RunFailure::InterfaceGone(word(role)),
             Outcome::TestbedFailed { error } => RunFailure::Agent(error.clone()),
         };
         let queue = seen.server.queue_drops_and_passed().filter(|(drops, passed)| drops > passed);
@@ -219,12 +219,23 @@ impl<S: Slot> Results<S> {
 
     /// Whether what arrived did not pass one of the taps.
     fn arrived_otherwise(&self, run: &Run) -> Result<Option<RunFailure>> {
+        let taps = &self.manifest.report.taps;
+        let compared = taps.iter().filter_map(|tap| tap.snaplen).min().map_or(usize::MAX, |bytes| bytes as usize);
+        let on_the_way = OnTheWay::of(run);
+        let mut sent = SentPackets::default();
         let mut packets = Vec::new();
-        for tap in &self.manifest.report.taps {
+        let mut unseen = 0;
+        for tap in taps {
+            let is_first = packets.is_empty();
             let mut carried = Carried { any_port: server_can_move(run), ..Carried::default() };
             for_each_packet(&self.ring(&tap.name)?, tap, |packet| {
-                if packet.outgoing {
-                    carried.add(&packet.bytes, packet.original_length as usize);
+                let bytes = &packet.bytes[..packet.bytes.len().min(compared)];
+                let length = packet.original_length as usize;
+                let Some(packet) = packet.outgoing.then(|| carried.add(bytes, length)).flatten() else { return };
+                if is_first {
+                    sent.add(&packet);
+                } else {
+                    unseen += u64::from(!sent.has_sent(&packet, on_the_way));
                 }
             })?;
             if let Some(failure) = carried.too_little(run, &tap.name) {
@@ -232,10 +243,13 @@ impl<S: Slot> Results<S> {
             }
             packets.push(carried.packets);
         }
-        // A socket that bypasses the queueing discipline bypasses the tap at the sender, too.
         let &[sender, behind] = &packets[..] else { return Ok(None) };
-        let is_hidden = behind > sender && !may_duplicate(run);
-        Ok(is_hidden.then_some(RunFailure::HiddenPackets { sender, behind }))
+        let hidden = match on_the_way {
+            OnTheWay { changes: false, .. } => unseen,
+            OnTheWay { repeats: false, .. } => behind.saturating_sub(sender),
+            OnTheWay { .. } => 0,
+        };
+        Ok((hidden > 0).then_some(RunFailure::HiddenPackets { hidden, behind }))
     }
 
     /// Writes what happened, whether the run went well or not: what the endpoints said, what was on the wire, and what is wrong with the
@@ -371,12 +385,6 @@ pub fn problem_of(name: &str) -> Option<String> {
 fn is_about_the_name(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
     matches!(error.kind(), AlreadyExists | InvalidFilename | InvalidInput | IsADirectory | NotADirectory)
-}
-
-/// Whether a stage of the path towards the client copies packets.
-fn may_duplicate(run: &Run) -> bool {
-    let stages = run.settings.path.stages_to_client();
-    stages.iter().any(|stage| matches!(stage.settings, StageSettings::Duplicate(_)))
 }
 
 #[cfg(test)]

@@ -21,6 +21,17 @@ sub write_to {
     close $file;
 }
 
+# The same as ip link delete eth0.
+sub delete_interface {
+    open my $card, '<', '/sys/class/net/eth0/ifindex' or die $!;
+    socket(my $kernel, 16, SOCK_RAW, 0) or die "netlink: $!";
+    # RTM_DELLINK, a request with an answer; then struct ifinfomsg.
+    send $kernel, pack('L S S L L C x S l L L', 32, 17, 5, 1, 0, 0, 0, scalar <$card>, 0, 0), 0 or die "deleting eth0: $!";
+    recv $kernel, my $answer, 4096, 0;
+    my $error = unpack 'x16 l', $answer;
+    die "deleting eth0: error $error" if $error;
+}
+
 local $| = 1;
 if ($manner eq 'honest') {
     # What of its files the other endpoint has too can be told from these numbers.
@@ -47,6 +58,7 @@ if ($ENV{ROLE} eq 'server') {
             close $file;
         }
     }
+    delete_interface() if $manner eq 'server-deletes-its-interface';
     my $listener = IO::Socket::INET->new(LocalPort => $ENV{QUICLAB_PORT}, Listen => 1, ReuseAddr => 1) or die $@;
     my $elsewhere = IO::Socket::INET->new(LocalPort => 444, Listen => 1, ReuseAddr => 1) or die $@;
     my $sender = $manner eq 'server-sends-past-the-tap' ? $elsewhere : $listener;
@@ -83,6 +95,7 @@ my $connection = IO::Socket::INET->new(PeerAddr => "server:$port") or die $@;
 my $bytes = do { local $/; <$connection> };
 close $connection;
 write_to("$ENV{DOWNLOADS}/$name", $bytes);
+delete_interface() if $manner eq 'client-deletes-its-interface';
 break_out('/www') if $manner eq 'client-breaks-out';
 if ($manner eq 'client-names-logs') {
     write_to("$logs/" . "\xff" x 255, "long");

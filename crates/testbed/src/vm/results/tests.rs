@@ -179,7 +179,7 @@ fn ring_of_server(payloads: &[usize]) -> Vec<u8> {
 #[test]
 fn files_that_the_packets_cannot_have_carried_fail_the_run() {
     assert_eq!(failure(&[8], &[8]), None);
-    assert_eq!(failure(&[3, 5], &[8]), None);
+    assert_eq!(failure(&[3, 5], &[5, 3]), None);
     let otherwise = |tap: &str, packets, payload_bytes| {
         Some(RunFailure::ArrivedOtherwise { tap: tap.into(), packets, payload_bytes, arrived: 8 })
     };
@@ -190,9 +190,11 @@ fn files_that_the_packets_cannot_have_carried_fail_the_run() {
 
 #[test]
 fn a_server_that_sends_past_its_tap_fails_the_run() {
-    assert_eq!(failure(&[8], &[4, 4]), Some(RunFailure::HiddenPackets { sender: 1, behind: 2 }));
+    assert_eq!(failure(&[8], &[4, 4]), Some(RunFailure::HiddenPackets { hidden: 2, behind: 2 }));
     // The bottleneck may drop some.
     assert_eq!(failure(&[4, 4, 8], &[8]), None);
+    // As many as were seen, but another one.
+    assert_eq!(failure(&[4, 4, 8], &[4, 3, 8]), Some(RunFailure::HiddenPackets { hidden: 1, behind: 3 }));
 }
 
 #[test]
