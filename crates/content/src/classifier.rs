@@ -19,16 +19,16 @@ const MAXIMUM_KEY_LOG_BYTES: usize = 16 << 20;
 pub struct Classifier {
     dissector: Dissector,
     key_log_bytes: usize,
-    /// By index of the dissector's flow.
+    /// Number of the connection of each flow, by index of the dissector's flow.
     flows: BTreeMap<usize, u32>,
     connections: Vec<Connection>,
-    /// By client and server: a connection that may go on as another flow, with a version that the server speaks.
+    /// Number of a connection that may go on as another flow, with a version that the server speaks; by client and server.
     negotiating: BTreeMap<(SocketAddr, SocketAddr), u32>,
     skipped: u64,
 }
 
 impl Classifier {
-    /// Of the connections to servers on this UDP port. What has another port has no content.
+    /// Makes a classifier of the connections to servers on this UDP port. What has another port has no content.
     pub fn new(server_port: u16) -> Self {
         let settings = DissectorSettings { server_port: Some(server_port), interfaces_are_one_tap: true };
         Self {

@@ -23,7 +23,7 @@ const SMALLEST_MAXIMUM_DATAGRAM: u32 = 1200;
 /// One connection.
 #[derive(Default)]
 pub(crate) struct Connection {
-    /// By [`index`] of the direction in which they send.
+    /// The senders, by [`index`] of the direction in which they send.
     senders: [Sender; 2],
 }
 

@@ -10,7 +10,7 @@ use quiclab_path::content::{Content, Data, DataKind, Direction};
 /// The CRYPTO and STREAM bytes that were lost in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// By sender and stream of bytes: pieces in order, which do not overlap.
+    /// Pieces of each sender and stream of bytes, in order, which do not overlap.
     pieces: BTreeMap<(Direction, DataKind), Vec<Piece>>,
     /// Lost datagrams that could not be read to the end, so that something may be missing in `pieces`.
     unread: u64,
@@ -27,7 +27,7 @@ struct Piece {
 /// Bytes that two runs did not lose equally often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// On their way where.
+    /// Direction in which the bytes were on their way.
     pub direction: Direction,
     /// The bytes.
     pub data: Data,
@@ -36,7 +36,7 @@ pub struct Difference {
 }
 
 impl Lost {
-    /// From the datagrams that were dropped: of each the direction, the bytes that it held, and whether it was read to the end.
+    /// Sums up the datagrams that were dropped: of each the direction, the bytes that it held, and whether it was read to the end.
     pub fn of(drops: impl IntoIterator<Item = (Direction, Vec<Data>, bool)>) -> Self {
         let mut ranges: BTreeMap<(Direction, DataKind), Vec<(u64, u64)>> = BTreeMap::new();
         let mut unread = 0;

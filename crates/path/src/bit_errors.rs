@@ -21,7 +21,7 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// Of this probability per bit.
+    /// Makes a stage that flips each bit with this probability.
     pub fn new(per_bit: Probability, random: Random) -> Self {
         Self { log_whole: libm::log1p(-per_bit.get()), random }
     }

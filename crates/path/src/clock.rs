@@ -15,7 +15,7 @@ pub struct PositiveRate(u64);
 pub struct ZeroRate;
 
 impl PositiveRate {
-    /// In bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bits_per_second(self) -> u64 {
         self.0
     }
@@ -57,7 +57,7 @@ impl ExactTime {
         if self.time < now { Self::at(now) } else { self }
     }
 
-    /// So much later as `bytes` take at `rate`; the end of time where that is beyond it.
+    /// Returns the point later by the time that `bytes` take at `rate`; the end of time where that is beyond it.
     pub(crate) fn after(self, bytes: u64, rate: PositiveRate) -> Self {
         let rate = rate.0;
         // Nearly always 64 bits are enough, whose division is several times as fast.

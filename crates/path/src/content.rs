@@ -40,14 +40,14 @@ impl Payload for () {}
 /// One direction of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
-    /// From the server to the client.
+    /// The direction from the server to the client.
     ToClient,
-    /// From the client to the server.
+    /// The direction from the client to the server.
     ToServer,
 }
 
 impl Direction {
-    /// As [`crate::spec::build::pipeline`] takes it: `to_client`, `to_server`.
+    /// Name of the direction, as [`crate::spec::build::pipeline`] takes it: `to_client`, `to_server`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ToClient => "to_client",
@@ -168,18 +168,18 @@ pub enum ContentFrame {
     },
     /// CRYPTO
     Crypto {
-        /// Of its first byte.
+        /// Offset of its first byte.
         offset: u64,
-        /// Of its data.
+        /// Length of its data.
         length: u64,
     },
     /// STREAM
     Stream {
         /// Stream ID.
         id: u64,
-        /// Of its first byte.
+        /// Offset of its first byte.
         offset: u64,
-        /// Of its data.
+        /// Length of its data.
         length: u64,
         /// Whether the stream ends with it.
         fin: bool,

@@ -22,7 +22,7 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// As `settings` say.
+    /// Makes a stage that changes datagrams as `settings` say.
     pub fn new(settings: CorruptSettings, random: Random) -> Self {
         Self { settings, in_a_row: 0, random }
     }

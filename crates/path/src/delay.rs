@@ -19,7 +19,7 @@ pub struct Delay<P> {
 }
 
 impl<P> Delay<P> {
-    /// Of this length, which may be 0.
+    /// Makes a delay of this length, which may be 0.
     pub fn new(delay: Duration) -> Self {
         Self { delay, travelling: Fifo::default() }
     }

@@ -15,7 +15,7 @@ use crate::{
 /// Steps of a delay over time, repeated at their end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelaySteps {
-    /// Since when, from the beginning, and how long.
+    /// The steps: when each begins, counted from the beginning of the list, and how long the delay is from then on.
     steps: Vec<(Duration, Duration)>,
     length: Duration,
 }
@@ -47,7 +47,7 @@ pub enum DelayStepsError {
 }
 
 impl DelaySteps {
-    /// Of these steps (since when, how long); after `length` they begin anew.
+    /// Makes a list of these steps (since when, how long); after `length` they begin anew.
     ///
     /// # Errors
     /// Where there is none at 0, their times do not grow, or the length is not beyond the last.
@@ -84,7 +84,7 @@ pub struct DelayTrace<P> {
 }
 
 impl<P> DelayTrace<P> {
-    /// By these steps.
+    /// Makes a stage that delays packets by these steps.
     pub fn new(steps: DelaySteps) -> Self {
         Self { steps, travelling: Fifo::default(), last: Time::from_nanos(0) }
     }
@@ -124,7 +124,7 @@ stage_settings! {
     }
 }
 
-/// Since when, and how long.
+/// Pairs of times: since when, and how long the delay is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps(pub Vec<(Duration, Duration)>);
 

@@ -19,7 +19,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// Of so many.
+    /// Makes a stage that duplicates each packet with this probability.
     pub fn new(probability: Probability, random: Random) -> Self {
         Self { probability, random }
     }

@@ -54,7 +54,7 @@ pub struct Jitter<P> {
 }
 
 impl<P> Jitter<P> {
-    /// By times drawn from `distribution`.
+    /// Makes a stage that delays packets by times drawn from `distribution`.
     pub fn new(distribution: JitterDistribution, order: Order, random: Random) -> Self {
         Self { distribution, order, random, travelling: Travelling::default(), last: Time::from_nanos(0) }
     }

@@ -22,7 +22,7 @@ pub struct Link<P, Q> {
 }
 
 impl<P, Q: QueueDiscipline<P>> Link<P, Q> {
-    /// At `rate`, behind `queue`.
+    /// Makes a link that sends at `rate`, behind `queue`.
     pub fn new(rate: PositiveRate, queue: Q) -> Self {
         Self { rate, queue, sending: None, end: ExactTime::default(), meter: Meter::default() }
     }

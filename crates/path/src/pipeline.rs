@@ -72,7 +72,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of what drops nothing: all that entered has left, but for what waits.
+    /// Makes the account of what drops nothing: all that entered has left, but for what waits.
     pub fn without_loss(entered: u64, waiting: Backlog) -> Self {
         Self { entered, left: entered - waiting.packets, waiting, ..Self::default() }
     }
@@ -92,7 +92,7 @@ impl Account {
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
 impl<P> Pipeline<P> {
-    /// Of these stages, the first one first; with none, packets pass at once.
+    /// Makes a pipeline of these stages, the first one first; with none, packets pass at once.
     ///
     /// # Panics
     /// Where two stages have the same name, which would share a stream of random numbers.

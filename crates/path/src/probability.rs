@@ -15,7 +15,7 @@ impl Probability {
     /// One of ten.
     pub const TENTH: Self = Self(0.1);
 
-    /// As a number from 0 to 1.
+    /// Returns the probability as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }

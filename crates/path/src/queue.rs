@@ -62,9 +62,9 @@ impl<P> QueueDiscipline<P> for Box<dyn QueueDiscipline<P>> {
 /// How much a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many packets.
+    /// It holds so many packets.
     Packets(u64),
-    /// So many bytes.
+    /// It holds so many bytes.
     Bytes(u64),
 }
 

@@ -56,7 +56,7 @@ pub enum TraceError {
         /// The last time; 0 of an empty trace.
         last: u64,
     },
-    /// More than a clock of nanoseconds holds.
+    /// A time is larger than a clock of nanoseconds holds.
     #[error("line {line}: found {found} ms, expected at most {most} ms", most = MOST_MILLISECONDS)]
     TooLate {
         /// Counted from 1.
@@ -70,8 +70,8 @@ pub enum TraceError {
 const MOST_MILLISECONDS: u64 = 365 * 24 * 3_600_000;
 
 impl DeliveryTrace {
-    /// From a text with one whole number of milliseconds on each line; each is an opportunity to deliver [`OPPORTUNITY_BYTES`]. Empty lines
-    /// and those that begin with `#` are left out.
+    /// Reads a text with one whole number of milliseconds on each line; each is an opportunity to deliver [`OPPORTUNITY_BYTES`]. Empty
+    /// lines and those that begin with `#` are left out.
     ///
     /// # Errors
     /// Where a line is something else, time decreases, or the trace has no length.
@@ -133,7 +133,7 @@ pub struct TraceLink<P, Q> {
 }
 
 impl<P, Q: QueueDiscipline<P>> TraceLink<P, Q> {
-    /// Behind `queue`.
+    /// Makes a link that delivers by `trace`, behind `queue`.
     pub fn new(trace: DeliveryTrace, queue: Q) -> Self {
         Self { trace, queue, sending: None, next: 0 }
     }

@@ -41,7 +41,7 @@ pub enum CrossTraffic {
     Tcp,
     /// Datagrams at a constant rate.
     Udp {
-        /// Of their payload.
+        /// Rate of their payload.
         rate: Rate,
         /// Payload of each.
         datagram: ByteCount,
@@ -77,7 +77,7 @@ const DEVICE_PACKETS: u64 = 1;
 /// Outages of one blackhole: each is a stage.
 const MOST_OUTAGES: u64 = 100;
 
-/// From what the runner writes to stages.
+/// Translates what the runner writes into stages.
 ///
 /// # Errors
 /// The option, and what is wrong with it; scenarios that stages cannot express.
@@ -141,7 +141,7 @@ fn drop_rate(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, S
     Ok(vec![stage("drop-rate", settings)])
 }
 
-/// As [`drop_rate`], with a byte changed among the first ones: the simulator draws its place from 0 to 50.
+/// Changes a byte among the first ones as often as [`drop_rate`] loses a packet: the simulator draws its place from 0 to 50.
 fn corrupt_rate(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, String> {
     let percent = options.number(&format!("rate_{direction}"), 0..=100)?;
     let burst = options.optional_number(&format!("burst_{direction}"), 0..=1_000_000)?;
@@ -169,7 +169,7 @@ fn droplist(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, St
     Ok(if numbers.is_empty() { Vec::new() } else { vec![stage("droplist", settings())] })
 }
 
-/// By direction: to the client, to the server.
+/// Makes the stages of each direction: to the client, to the server.
 fn blackhole(options: &mut Options) -> Result<[Vec<StageSpec>; 2], String> {
     let (on, off) = (options.time("on")?, options.time("off")?);
     let repeat = options.optional_number("repeat", 1..=MOST_OUTAGES)?.unwrap_or(1);

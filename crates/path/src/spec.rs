@@ -59,7 +59,7 @@ pub trait StageKind: Declared {
         false
     }
 
-    /// For how long it can hold a packet while nothing waits for a rate; an upper bound where there is one.
+    /// Longest time that it can hold a packet while nothing waits for a rate; an upper bound where there is one.
     fn longest_delay(&self) -> Duration {
         Duration::ZERO
     }
@@ -128,7 +128,7 @@ macro_rules! stages {
                 }
             }
 
-            /// For how long it can hold a packet while nothing waits for a rate.
+            /// Longest time that it can hold a packet while nothing waits for a rate.
             pub fn longest_delay(&self) -> Duration {
                 match self {
                     $(Self::$variant(settings) => settings.longest_delay(),)+

@@ -37,12 +37,12 @@ pub trait Stage<P> {
         Backlog::default()
     }
 
-    /// Of a loss by content what its rule did; `None` of other stages.
+    /// What the rule of a loss by content did; `None` of other stages.
     fn rule(&self) -> Option<RuleReport> {
         None
     }
 
-    /// Of a link how it was used up to `now`, if everything due by then was done; `None` of other stages.
+    /// How a link was used up to `now`, if everything due by then was done; `None` of other stages.
     fn usage(&self, _now: Time) -> Option<Usage> {
         None
     }

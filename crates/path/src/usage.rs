@@ -50,7 +50,7 @@ impl Meter {
         self.packets += 1;
     }
 
-    /// So many of those in the queue were dropped, the one that came last included.
+    /// Takes note that so many packets of those in the queue were dropped, the one that came last included.
     pub(crate) fn on_dropped(&mut self, packets: usize) {
         self.packets -= packets as u64;
     }

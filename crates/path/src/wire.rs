@@ -35,12 +35,12 @@ pub struct Wire<P> {
 }
 
 impl<P> Wire<P> {
-    /// Of this rate and this length.
+    /// Makes a wire of this rate and this length.
     pub fn new(rate: PositiveRate, delay: Duration) -> Self {
         Self { rate, delay, transmitter: Transmitter::default(), travelling: Fifo::default(), entered: 0 }
     }
 
-    /// As [`crate::pipeline::Pipeline::handle_packet`].
+    /// Takes in a packet, as [`crate::pipeline::Pipeline::handle_packet`] does.
     pub fn handle_packet(&mut self, now: Time, mut packet: Packet<P>) {
         self.entered += 1;
         packet.number = self.entered;
@@ -49,12 +49,12 @@ impl<P> Wire<P> {
         self.travelling.push(arrives, packet);
     }
 
-    /// As [`crate::pipeline::Pipeline::next_time`].
+    /// When a packet arrives next, as [`crate::pipeline::Pipeline::next_time`] says it.
     pub fn next_time(&self) -> Option<Time> {
         self.travelling.next_time()
     }
 
-    /// As [`crate::pipeline::Pipeline::poll_packet`].
+    /// The next packet that has arrived by `now`, and when that was, as [`crate::pipeline::Pipeline::poll_packet`] gives it.
     pub fn poll_packet(&mut self, now: Time) -> Option<(Time, Packet<P>)> {
         if self.next_time()? <= now { self.travelling.pop() } else { None }
     }

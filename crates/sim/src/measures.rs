@@ -214,7 +214,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Of each group, the bits of packets that have arrived for the first time between two samples.
+/// Bits of the packets of each group that have arrived for the first time between two samples.
 fn delivered_bits<'a>(
     scenario: &'a Scenario,
     last: &'a Sample,

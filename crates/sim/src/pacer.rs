@@ -9,12 +9,12 @@ pub struct Pacer {
     burst: u32,
     /// When the next packet would leave if all were spaced evenly.
     even: Time,
-    /// By how much earlier it may.
+    /// How much earlier than `even` it may leave.
     tolerance: Duration,
 }
 
 impl Pacer {
-    /// With this burst; 0 is as good as 1.
+    /// Makes a pacer with this burst; 0 is as good as 1.
     pub fn new(burst: u32) -> Self {
         Self { burst: burst.max(1), even: Time::from_nanos(0), tolerance: Duration::ZERO }
     }

@@ -44,7 +44,7 @@ pub struct Scenario {
     pub hops: Vec<(Hop, Queue)>,
     /// Each packet that comes to a hop's queue is lost with this probability.
     pub loss: Probability,
-    /// Of the links at the hosts.
+    /// Rate of the links at the hosts.
     pub side_rate: Rate,
     /// The flows.
     pub groups: Vec<Group>,
@@ -107,26 +107,26 @@ pub struct Group {
 pub enum Congestion {
     /// Reno, from this window on.
     Reno {
-        /// In segments.
+        /// Initial window, in segments.
         initial_window: f64,
         /// How it begins.
         slow_start: SlowStart,
     },
     /// CUBIC, from this window on.
     Cubic {
-        /// In segments.
+        /// Initial window, in segments.
         initial_window: f64,
         /// How it begins.
         slow_start: SlowStart,
     },
     /// BBR version 1, from this window on; only with selective acknowledgments.
     Bbr {
-        /// In segments.
+        /// Initial window, in segments.
         initial_window: f64,
     },
     /// BBR version 3, likewise.
     Bbr3 {
-        /// In segments.
+        /// Initial window, in segments.
         initial_window: f64,
     },
 }
@@ -143,7 +143,7 @@ pub enum ScenarioError {
     /// Nobody sends.
     #[error("found no flows, expected at least 1")]
     NoFlows,
-    /// More flows than memory holds.
+    /// There are more flows than memory holds.
     #[error("found {found} flows, expected at most {MOST_FLOWS}")]
     TooManyFlows {
         /// How many.
@@ -402,7 +402,7 @@ impl Queue {
 }
 
 impl Congestion {
-    /// In segments.
+    /// Initial window, in segments.
     pub(crate) fn initial_window(&self) -> f64 {
         match self {
             Self::Reno { initial_window, .. }
@@ -434,7 +434,7 @@ impl Congestion {
 struct Flow {
     group: usize,
     ids: [EndpointId; 2],
-    /// Without queues and without what packets take on the links.
+    /// Round-trip time without queues and without what packets take on the links.
     rtt: Duration,
 }
 

@@ -19,13 +19,13 @@ use crate::{
 /// Hosts, the links between them, and what happens next.
 pub struct Simulation<E: Endpoint> {
     now: Time,
-    /// Of endpoints.
+    /// Timers of the endpoints.
     timers: Timers,
-    /// Of sources.
+    /// Agenda of the sources.
     agenda: Agenda,
     /// What was put on either of them so far.
     asked: u64,
-    /// By their numbers on the agenda.
+    /// Sources, by their numbers on the agenda.
     sources: Vec<Source>,
     pipelines: Vec<OnAgenda<Pipeline<Travelling<E::Payload>>>>,
     lanes: Vec<OnAgenda<Lane<Travelling<E::Payload>>>>,

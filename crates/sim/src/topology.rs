@@ -19,16 +19,16 @@ use crate::{
 /// A link between two routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// From left to right, behind a queue.
+    /// Rate from left to right, behind a queue.
     pub rate: Rate,
-    /// From right to left, where nothing is ever dropped.
+    /// Rate from right to left, where nothing is ever dropped.
     pub back_rate: Rate,
     /// One way.
     pub delay: Duration,
 }
 
 impl Hop {
-    /// As fast in both directions.
+    /// Makes a hop that is as fast in both directions.
     pub fn symmetric(rate: Rate, delay: Duration) -> Self {
         Self { rate, back_rate: rate, delay }
     }

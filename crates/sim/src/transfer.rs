@@ -26,7 +26,7 @@ use stack::{Buffer, Datagram, Stack};
 
 /// Bytes of a frame around the payload of a UDP datagram over IPv4: Ethernet without frame check sequence, IP, UDP.
 pub const FRAME_OVERHEAD: u64 = 14 + 20 + 8;
-/// By how much more that is over IPv6.
+/// Bytes by which the overhead of a frame is larger over IPv6.
 pub const IPV6_MORE: u64 = 20;
 /// How long the wire may take to fall silent after the client's end.
 const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
@@ -70,9 +70,9 @@ pub enum Side {
 /// Where packets are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tap {
-    /// At the server's network card.
+    /// The tap at the server's network card.
     Sender,
-    /// Behind the bottleneck, before the client.
+    /// The tap behind the bottleneck, before the client.
     BehindBottleneck,
 }
 
@@ -96,7 +96,7 @@ pub struct Sighting<'a> {
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// From the client's begin to its end.
+    /// Time from the client's begin to its end.
     pub client_lifetime: Duration,
     /// What the server's host did.
     pub server: HostUse,
@@ -239,7 +239,7 @@ struct Course<'a> {
     steps: u64,
     /// When the client was done.
     done: Option<Time>,
-    /// By side.
+    /// What is counted of each side's stack.
     counted: [Counted; 2],
     /// The first limit that was passed, and by whom.
     excess: Option<(Side, Excess)>,

@@ -20,7 +20,7 @@ pub enum Workload {
         segments: u64,
         /// Mean of the time between the end of one and the beginning of the next.
         think: Duration,
-        /// After so many it stops; `None` never stops.
+        /// Number of transfers after which it stops; `None` never stops.
         count: Option<u32>,
     },
     /// It sends for an exponential time and is silent for another, on the same connection.

@@ -29,7 +29,7 @@ pub struct Bounded<R> {
 }
 
 impl<R> Bounded<R> {
-    /// Of so many bytes at most.
+    /// Makes an input of so many bytes at most.
     pub fn new(input: R, most: u64) -> Self {
         Bounded { input, most, left: most }
     }

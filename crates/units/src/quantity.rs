@@ -22,12 +22,12 @@ const BYTE_UNITS: &[Unit] = &[
 pub struct Rate(u64);
 
 impl Rate {
-    /// From bits per second.
+    /// Makes a rate from bits per second.
     pub const fn from_bits_per_second(bits_per_second: u64) -> Self {
         Self(bits_per_second)
     }
 
-    /// In bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bits_per_second(self) -> u64 {
         self.0
     }
@@ -52,12 +52,12 @@ impl fmt::Display for Rate {
 pub struct ByteCount(u64);
 
 impl ByteCount {
-    /// From bytes.
+    /// Makes a number of bytes.
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// In bytes.
+    /// Returns the number of bytes.
     pub const fn as_bytes(self) -> u64 {
         self.0
     }

@@ -18,7 +18,7 @@ const DISPLAYED_UNITS: &[Unit] = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), 
 pub struct Time(u64);
 
 impl Time {
-    /// From nanoseconds since the epoch.
+    /// Makes a point in time from nanoseconds since the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -45,32 +45,32 @@ impl Duration {
     /// No time.
     pub const ZERO: Self = Self(0);
 
-    /// From nanoseconds.
+    /// Makes a duration from nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// From microseconds.
+    /// Makes a duration from microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
-    /// From milliseconds.
+    /// Makes a duration from milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// From seconds.
+    /// Makes a duration from seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)
     }
 
-    /// In nanoseconds.
+    /// Returns the duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// In seconds, for arithmetic that is a division anyway; a clock never uses it.
+    /// Returns the duration in seconds, for arithmetic that is a division anyway; a clock never uses it.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

@@ -10,7 +10,7 @@ use super::{ContentFrame, PacketForm};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Data {
-    /// Of what.
+    /// What the bytes belong to.
     pub kind: DataKind,
     /// Offset of the first byte.
     pub from: u64,

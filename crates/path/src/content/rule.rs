@@ -139,7 +139,7 @@ impl SettingValue for Rule {
 #[derive(Clone, Debug)]
 pub struct Matcher {
     rule: Rule,
-    /// By connection: a number for each part of the rule that has a state.
+    /// States of each connection: a number for each part of the rule that has a state.
     states: BTreeMap<u32, Vec<u64>>,
     counts: MatchCounts,
 }

@@ -15,13 +15,13 @@ use crate::{
 /// The four probabilities of the model, all per packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// From good to bad.
+    /// Probability of a change from good to bad.
     pub to_bad: Probability,
-    /// From bad to good.
+    /// Probability of a change from bad to good.
     pub to_good: Probability,
-    /// Of loss while it is good.
+    /// Probability of a loss while the channel is good.
     pub loss_in_good: Probability,
-    /// Of loss while it is bad.
+    /// Probability of a loss while the channel is bad.
     pub loss_in_bad: Probability,
 }
 
@@ -43,7 +43,7 @@ pub struct BurstLoss {
 }
 
 impl BurstLoss {
-    /// On such a channel.
+    /// Makes a stage that loses packets as this channel does.
     pub fn new(channel: GilbertElliott, random: Random) -> Self {
         Self { channel, is_bad: false, random }
     }

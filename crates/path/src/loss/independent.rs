@@ -19,7 +19,7 @@ pub struct IndependentLoss {
 }
 
 impl IndependentLoss {
-    /// Of this probability.
+    /// Makes a stage that loses each packet with this probability.
     pub fn new(probability: Probability, random: Random) -> Self {
         Self { probability, random }
     }

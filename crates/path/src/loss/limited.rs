@@ -21,7 +21,7 @@ pub struct LimitedLoss {
 }
 
 impl LimitedLoss {
-    /// Of this probability, and at most so many in a row.
+    /// Makes a stage that loses packets with this probability, and at most so many in a row.
     pub fn new(probability: Probability, most_in_a_row: u32, random: Random) -> Self {
         Self { probability, most_in_a_row, in_a_row: 0, random }
     }

@@ -19,7 +19,7 @@ pub struct CoDelSettings {
     pub target: Duration,
     /// How long it may be exceeded: a worst-case round-trip time, 100 ms (section 4.3).
     pub interval: Duration,
-    /// With so many bytes or fewer waiting nothing is dropped: the largest packet of the link.
+    /// Number of waiting bytes up to which nothing is dropped: the largest packet of the link.
     pub largest_packet_bytes: u32,
 }
 

@@ -26,7 +26,7 @@ pub struct FqCoDelSettings {
     pub quantum_bytes: u32,
     /// Packets in all queues together: 10240.
     pub limit_packets: u64,
-    /// Of every queue.
+    /// CoDel's settings, the same for every queue.
     pub codel: CoDelSettings,
 }
 
@@ -171,7 +171,7 @@ stage_settings! {
     }
 }
 
-/// More queues than these take more memory than they are worth; it is the kernel's limit as well.
+/// Most queues that can be asked for. More take more memory than they are worth; it is the kernel's limit as well.
 const MOST_QUEUES: u32 = 65_536;
 
 impl StageKind for FqCoDelStageSettings {

@@ -18,7 +18,7 @@ pub struct Lossy<Q> {
 }
 
 impl<Q> Lossy<Q> {
-    /// In front of `queue`.
+    /// Makes a stage of random loss in front of `queue`.
     pub fn new(probability: Probability, random: Random, queue: Q) -> Self {
         Self { probability, random, queue }
     }

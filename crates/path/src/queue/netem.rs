@@ -58,7 +58,7 @@ impl<P> QueueDiscipline<P> for Netem<P> {
     }
 }
 
-/// By itself: a delay line with a limit.
+/// Netem as a stage by itself is a delay line with a limit.
 impl<P> Stage<P> for Netem<P> {
     fn name(&self) -> &'static str {
         "netem"

@@ -53,7 +53,7 @@ pub struct Pie<P> {
     random: Random,
     waiting: Fifo<P>,
     probability: f64,
-    /// In seconds.
+    /// The delay, in seconds.
     delay: f64,
     /// The delay at the last update, in seconds.
     delay_before: f64,

@@ -47,7 +47,7 @@ pub struct Red<P> {
     average: f64,
     /// Packets since the last drop or mark; `None` while the average is below the threshold.
     count: Option<u64>,
-    /// Since when the queue has been empty; `None` while it is not.
+    /// Time since which the queue has been empty; `None` while it is not.
     empty_since: Option<Time>,
 }
 
@@ -100,7 +100,7 @@ impl<P> Red<P> {
         }
     }
 
-    /// From this average on every packet is dropped, also one that could be marked (RFC 3168, section 7).
+    /// Returns the average from which on every packet is dropped, also one that could be marked (RFC 3168, section 7).
     fn upper_threshold(&self) -> f64 {
         let most = self.settings.most_threshold;
         if self.settings.is_gentle { 2.0 * most } else { most }

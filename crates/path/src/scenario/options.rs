@@ -66,7 +66,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Of ns-3: `10Mbps` or `10Mb/s`, with k, M and G.
+    /// Takes a rate as ns-3 writes it: `10Mbps` or `10Mb/s`, with k, M and G.
     pub(super) fn rate(&mut self, key: &str) -> Result<PositiveRate, String> {
         const EXAMPLE: &str = "a rate of bits, more than 0, such as 10Mbps";
         let text = self.required(key, EXAMPLE)?;

@@ -12,13 +12,13 @@ pub trait SettingValue: Sized {
     /// What it takes, for the reference.
     const TAKES: &'static str;
 
-    /// From the value in a file.
+    /// Reads it from the value in a file.
     ///
     /// # Errors
     /// What was found and what was expected.
     fn read(value: &Value) -> Result<Self, String>;
 
-    /// As it is written in a file; `None` where it is left out.
+    /// Returns it as it is written in a file; `None` where it is left out.
     fn write(&self) -> Option<Value>;
 
     /// Where the file does not say; `None` where it has to.

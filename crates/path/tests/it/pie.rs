@@ -11,7 +11,7 @@ use quiclab_path::{
 };
 use quiclab_units::{Duration, Time};
 
-/// In seconds, as the RFC writes them.
+/// The target delay in seconds, as the RFC writes it.
 const QDELAY_REF: f64 = 0.015;
 const T_UPDATE: u64 = 15_000_000;
 

@@ -18,15 +18,15 @@ pub struct Outcome {
     pub events: u64,
     /// Packets that were taken in by stages of the path.
     pub packets_at_stages: u64,
-    /// At the end of each interval.
+    /// Samples, one at the end of each interval.
     pub samples: Vec<Sample>,
     /// How many of these belong to the warm-up.
     pub warm_up_samples: usize,
-    /// At the end, of each flow, the first group's first.
+    /// Outcome of each flow at the end, the first group's first.
     pub flows: Vec<FlowOutcome>,
 }
 
-/// At the end of an interval.
+/// What was seen at the end of an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// When.
@@ -43,11 +43,11 @@ pub struct Sample {
     pub fairness_cumulative: Option<f64>,
     /// The same by round-trip times.
     pub fairness_by_rtt_cumulative: Option<f64>,
-    /// Of each hop.
+    /// Sample of each hop.
     pub hops: Vec<HopSample>,
 }
 
-/// Of one hop, at the end of an interval.
+/// What was seen of one hop at the end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HopSample {
     /// Packets in its queue, with the one being sent.
@@ -62,7 +62,7 @@ pub struct HopSample {
     pub usage: Usage,
 }
 
-/// Of one flow.
+/// Outcome of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowOutcome {
     /// The number of its group.

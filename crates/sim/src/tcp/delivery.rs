@@ -81,8 +81,9 @@ pub struct LostSegment {
 }
 
 impl Delivery {
-    /// Before a segment is sent, which makes it so many in flight (section 3.2). `is_first`: all that was sent before has been acknowledged in order (`SND.NXT == SND.UNA`). Segments
-    /// that are only taken for lost do not count as acknowledged: the interval would be too short, and the rate too high.
+    /// Stamps a segment before it is sent, which makes it so many in flight (section 3.2). `is_first`: all that was sent before has been
+    /// acknowledged in order (`SND.NXT == SND.UNA`). Segments that are only taken for lost do not count as acknowledged: the interval would
+    /// be too short, and the rate too high.
     pub(crate) fn on_sent(&mut self, now: Time, is_first: bool, in_flight: u64, is_retransmission: bool) -> Stamp {
         if is_first {
             self.first_sent = now;

@@ -10,18 +10,18 @@ pub(crate) struct Duplicates {
     /// `SND.NXT`: goes back to the first unacknowledged segment after a timeout.
     next: u64,
     count: u32,
-    /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4); negative where partial
-    /// acknowledgments have deflated it below its threshold.
+    /// How much larger the window is in fast recovery by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4); negative
+    /// where partial acknowledgments have deflated it below its threshold. `None` outside of fast recovery.
     inflation: Option<f64>,
     /// `recover`, plus one: the first segment that had not been sent when a loss was last detected. A recovery begins only if a segment from here on has
     /// been acknowledged. `None` before the first loss, so that a connection's first segment can be retransmitted too.
     recover: Option<u64>,
-    /// In fast recovery: whether a partial acknowledgment has come already.
+    /// Whether a partial acknowledgment has come already in fast recovery.
     had_partial: bool,
 }
 
 impl Duplicates {
-    /// From segment `first` on.
+    /// Makes the state of a sender that begins with segment `first`.
     pub(crate) fn new(is_new_reno: bool, first: u64) -> Self {
         Self { is_new_reno, next: first, count: 0, inflation: None, recover: None, had_partial: false }
     }

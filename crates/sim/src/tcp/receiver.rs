@@ -53,7 +53,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Of nothing yet.
+    /// Makes a receiver to which nothing has come yet.
     pub fn new(settings: ReceiverSettings) -> Self {
         Self {
             settings,

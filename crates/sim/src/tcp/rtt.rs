@@ -17,7 +17,7 @@ pub struct RttEstimator {
 /// Bounds of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoSettings {
-    /// Before there is a sample: 1 s (section 2.1).
+    /// Timeout before there is a sample: 1 s (section 2.1).
     pub initial: Duration,
     /// 1 s (section 2.4); Linux has 200 ms.
     pub least: Duration,
@@ -39,7 +39,7 @@ impl Default for RtoSettings {
 }
 
 impl RttEstimator {
-    /// Without a sample.
+    /// Makes an estimator without a sample.
     pub fn new(settings: RtoSettings) -> Self {
         Self { settings, smoothed: None, variation: 0, least: None, backoffs: 0 }
     }

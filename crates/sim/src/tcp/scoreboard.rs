@@ -15,7 +15,7 @@ use crate::ranges::Ranges;
 pub(crate) struct Scoreboard {
     /// The first segment that is not acknowledged in order.
     acknowledged: u64,
-    /// Of each segment from there on.
+    /// What is known of each segment from `acknowledged` on.
     segments: VecDeque<Tracked>,
     delivery: Delivery,
     /// Those taken for lost of which the controller has not been told.
@@ -43,13 +43,13 @@ pub(crate) struct Scoreboard {
 #[derive(Clone, Copy, Debug)]
 struct Tracked {
     state: State,
-    /// Of when it was sent last.
+    /// Stamp of when it was sent last.
     stamp: Stamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// On its way.
+    /// It is on its way.
     Sent,
     /// It has arrived.
     Arrived,
@@ -58,7 +58,7 @@ enum State {
 }
 
 impl Scoreboard {
-    /// From segment `first` on.
+    /// Makes a scoreboard of the segments from `first` on.
     pub(crate) fn new(first: u64) -> Self {
         Self { acknowledged: first, judged: first, first_lost: first, ..Self::default() }
     }

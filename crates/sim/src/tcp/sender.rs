@@ -59,7 +59,7 @@ enum Repair {
 }
 
 impl Repair {
-    /// From this segment on.
+    /// Makes the repair of losses from segment `first` on.
     fn new(recovery: Recovery, first: u64) -> Self {
         match recovery {
             Recovery::Reno => Self::Duplicates(Duplicates::new(false, first)),
@@ -94,7 +94,7 @@ pub struct FirstLoss {
 }
 
 impl Sender {
-    /// With nothing to send yet.
+    /// Makes a sender with nothing to send yet.
     pub fn new(settings: SenderSettings, congestion: Box<dyn CongestionControl>) -> Self {
         Self {
             settings,
@@ -384,7 +384,7 @@ pub(crate) struct Answer {
     pub is_recovering: bool,
     /// The same, or those that the timer has found are.
     pub is_repairing: bool,
-    /// To be sent again at once, whatever the window.
+    /// Segment that is to be sent again at once, whatever the window.
     pub retransmit: Option<u64>,
     /// Whether the retransmission timer goes on although something new has arrived.
     pub keeps_timer: bool,

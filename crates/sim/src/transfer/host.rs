@@ -24,7 +24,7 @@ pub struct HostSettings {
     pub call_cost: Duration,
     /// CPU time of a packet that is sent or received.
     pub packet_cost: Duration,
-    /// Of the network card, which a packet has left when its last bit has; `None` for one that takes no time.
+    /// Rate of the network card, which a packet has left when its last bit has; `None` for one that takes no time.
     pub card_rate: Option<PositiveRate>,
     /// Least time between two bundles in which packets reach the stack; 0 for each by itself.
     pub receive_coalescing: Duration,
@@ -38,12 +38,13 @@ pub enum SendQueue {
     /// They are ignored: what is handed over is sent.
     #[default]
     Direct,
-    /// As Linux's `fq`: nothing leaves before its time, and what has one beyond the horizon is dropped.
+    /// They are kept as Linux's `fq` does: nothing leaves before its time, and what has one beyond the horizon is dropped.
     Fair {
         /// How far ahead a send time may be.
         horizon: Duration,
     },
-    /// As Linux's `etf` without offload: what has no time, or one that is over, is dropped; all else leaves `delta` before its time.
+    /// They are kept as Linux's `etf` does without offload: what has no time, or one that is over, is dropped; all else leaves `delta`
+    /// before its time.
     EarliestFirst {
         /// How long before its time a packet is taken up.
         delta: Duration,

@@ -39,7 +39,7 @@ pub fn contents(name: &str, has_keys: bool, is_lost: impl Fn(&Content) -> bool) 
     contents
 }
 
-/// In words.
+/// Describes the contents in words.
 pub fn words(contents: &[Content]) -> Vec<String> {
     contents.iter().map(Content::describe).collect()
 }

@@ -13,7 +13,7 @@ pub(super) enum Token<'a> {
     Close,
 }
 
-/// As an error shows it.
+/// Writes the token as an error shows it.
 impl fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

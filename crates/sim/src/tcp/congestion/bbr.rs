@@ -45,7 +45,7 @@ pub struct Bbr {
     full_rounds: u32,
     /// `BBR.packet_conservation`, until this round.
     conserves_until: Option<u64>,
-    /// From the first loss, or the timer, until all that was lost has arrived.
+    /// True from the first loss, or the timer, until all that was lost has arrived.
     is_recovering: bool,
     /// `BBR.delivered`.
     delivered: u64,
@@ -66,7 +66,7 @@ enum Phase {
 }
 
 impl Bbr {
-    /// With this first window; the random stream chooses where its cycle begins.
+    /// Makes a controller with this first window; the random stream chooses where its cycle begins.
     pub fn new(initial_window: f64, random: Random) -> Self {
         Self {
             random,

@@ -22,7 +22,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
 }
 
-/// Since congestion avoidance began last.
+/// The time since congestion avoidance began last.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     began: Time,
@@ -33,7 +33,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// With this first window, and slow start up to `threshold` at most.
+    /// Makes a controller with this first window, and slow start up to `threshold` at most.
     pub fn new(window: f64, threshold: f64, slow_start: SlowStart) -> Self {
         Self { window, threshold, slow_start, most: 0.0, before: 0.0, epoch: None }
     }

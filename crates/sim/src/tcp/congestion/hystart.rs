@@ -30,7 +30,7 @@ impl SlowStart {
         Self { most_per_acknowledgment, hystart: None }
     }
 
-    /// With HyStart++. `is_paced` lets an acknowledgment add as many as it acknowledges (RFC 9406, section 4.3).
+    /// Makes a slow start with HyStart++. `is_paced` lets an acknowledgment add as many as it acknowledges (RFC 9406, section 4.3).
     pub fn hystart(is_paced: bool) -> Self {
         let most_per_acknowledgment = if is_paced { f64::INFINITY } else { MOST_UNPACED };
         Self { most_per_acknowledgment, hystart: Some(HyStart::default()) }
@@ -87,7 +87,7 @@ struct HyStart {
     least_of_round: u64,
     /// `rttSampleCount`.
     samples: u32,
-    /// In Conservative Slow Start: `cssBaselineMinRtt` and the rounds so far.
+    /// `cssBaselineMinRtt` and the rounds so far, in Conservative Slow Start; `None` outside of it.
     conservative: Option<(u64, u32)>,
 }
 

@@ -13,7 +13,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// With this first window, and slow start up to `threshold` at most.
+    /// Makes a controller with this first window, and slow start up to `threshold` at most.
     pub fn new(window: f64, threshold: f64, slow_start: SlowStart) -> Self {
         Self { window, threshold, slow_start }
     }

@@ -21,7 +21,7 @@ use crate::tcp::{
 struct State {
     /// Segments that it has sent in this step.
     sent: Vec<u64>,
-    /// With what fast recovery adds.
+    /// Congestion window, with what fast recovery adds.
     window: f64,
     threshold: f64,
     in_flight: u64,
@@ -196,7 +196,7 @@ fn compare(recovery: Recovery, literal: &mut dyn Literal, initial: f64, seed: u6
     }
 }
 
-/// So many patterns with each way of repairing losses.
+/// Compares so many patterns with this way of repairing losses.
 fn compare_all(recovery: Recovery, cases: u64, literal: impl Fn(f64) -> Box<dyn Literal>) -> Seen {
     let mut total = Seen::default();
     for seed in 0..cases {

@@ -5,11 +5,11 @@ use crate::tcp::rtt::RtoSettings;
 /// How losses are found and repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// By duplicate acknowledgments; fast recovery ends with the first new one (RFC 5681, section 3.2).
+    /// Losses are found by duplicate acknowledgments; fast recovery ends with the first new one (RFC 5681, section 3.2).
     Reno,
-    /// By duplicate acknowledgments; it ends when all that was sent before it has arrived (RFC 6582).
+    /// Losses are found by duplicate acknowledgments; fast recovery ends when all that was sent before it has arrived (RFC 6582).
     NewReno,
-    /// By selective acknowledgments (RFC 6675).
+    /// Losses are found by selective acknowledgments (RFC 6675).
     Selective,
 }
 
@@ -24,7 +24,7 @@ pub struct SenderSettings {
     pub recovery: Recovery,
     /// Whether packets are spaced.
     pub pacing: Option<PacingSettings>,
-    /// Of the retransmission timer.
+    /// Bounds of the retransmission timer.
     pub rto: RtoSettings,
     /// Whether queues may mark its packets (RFC 3168).
     pub ecn: bool,

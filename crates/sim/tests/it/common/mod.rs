@@ -37,7 +37,7 @@ pub fn group(name: &str, flows: u32, is_paced: bool, side_milliseconds: u64, wor
     }
 }
 
-/// With a buffer of a quarter of the bandwidth-delay product at 100 ms.
+/// Makes a scenario of one hop with a buffer of a quarter of the bandwidth-delay product at 100 ms.
 pub fn scenario(groups: Vec<Group>, seconds: u64, seed: u64) -> Scenario {
     Scenario {
         hops: vec![(

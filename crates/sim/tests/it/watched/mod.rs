@@ -29,9 +29,9 @@ pub const RATE: u64 = 50_000_000;
 pub struct Path {
     /// Round-trip time without queues.
     pub rtt_milliseconds: u64,
-    /// In packets.
+    /// Limit of the queue, in packets.
     pub buffer: u64,
-    /// In front of the bottleneck.
+    /// Probability of a loss in front of the bottleneck.
     pub loss: Option<Probability>,
     /// Each flow starts so many milliseconds after the one before.
     pub apart_milliseconds: u64,
@@ -50,7 +50,7 @@ impl Path {
     }
 }
 
-/// At the end of a millisecond.
+/// What was seen at the end of a millisecond.
 pub struct Seen {
     /// Segments of each flow that have arrived.
     pub arrived: Vec<f64>,
@@ -58,7 +58,7 @@ pub struct Seen {
     pub window: f64,
     /// Packets queued.
     pub queue: f64,
-    /// Since the beginning, by the queue.
+    /// Packets that the queue has dropped since the beginning.
     pub drops: u64,
 }
 

@@ -9,7 +9,7 @@ const FULL_BW_ROUNDS: u32 = 3;
 const FULL_BW_GROWTH: f64 = 1.25;
 /// `BBRStartupFullLossCnt` (section 5.3.1.3).
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
-/// After so many rounds Drain ends, whatever is in flight (section 5.3.2).
+/// Rounds after which Drain ends, whatever is in flight (section 5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
 /// `T_reno_bound` (section 5.3.3.8).
 const RENO_ROUNDS: f64 = 63.0;
