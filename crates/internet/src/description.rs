@@ -16,7 +16,7 @@ pub use population::Population;
 /// Everything that a scanner can meet.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
-    /// Of all random numbers: jitter and rubbish.
+    /// Seed of all random numbers: jitter and rubbish.
     pub seed: u64,
     /// Networks. Every address of theirs leads to the Internet; one without a host is silent.
     pub groups: Vec<Group>,
@@ -33,11 +33,11 @@ pub struct Description {
 /// A network of one operator, such as a CDN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// For people, and for the truth.
+    /// Name for people, and for the truth.
     pub name: String,
     /// Autonomous system that announces the prefixes.
     pub origin_as: u32,
-    /// At least one, of IPv4 or IPv6.
+    /// Prefixes of the network: at least one, of IPv4 or IPv6.
     pub prefixes: Vec<IpNet>,
 }
 
@@ -55,7 +55,7 @@ pub struct Server {
 /// One address that answers, or does not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// Of one of the groups.
+    /// Address in one of the groups.
     pub address: IpAddr,
     /// UDP port. What comes to other ports is answered by an ICMP message, port unreachable, unless the host is silent.
     pub port: u16,
@@ -98,7 +98,7 @@ pub enum Delay {
 /// A name that the resolver knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Without a dot at its end. Case does not matter.
+    /// The name, without a dot at its end. Case does not matter.
     pub name: String,
     /// What the resolver says.
     pub resolution: Resolution,
@@ -107,9 +107,9 @@ pub struct Name {
 /// How a name resolves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// To these: A and AAAA records, and none where the list has none of that family.
+    /// The name resolves to these: A and AAAA records, and none where the list has none of that family.
     Addresses {
-        /// In the order of the answer.
+        /// Addresses in the order of the answer.
         addresses: Vec<IpAddr>,
         /// Whether there is also an HTTPS record (RFC 9460) with `alpn` h3.
         has_https_record: bool,
@@ -127,7 +127,7 @@ pub struct Settings {
     pub client_v4: Ipv4Addr,
     /// IPv6 address, likewise.
     pub client_v6: Ipv6Addr,
-    /// Of the way to the hosts, in bytes.
+    /// MTU of the way to the hosts, in bytes.
     pub mtu: u32,
     /// A flow without packets for this long is forgotten.
     pub flow_lifetime: Duration,

@@ -54,7 +54,7 @@ pub(crate) struct FromServer<'a> {
 #[derive(Debug)]
 pub(crate) struct Nat {
     sockets: Vec<OwnedFd>,
-    /// Of all sockets, so that waiting for them costs no more than for one.
+    /// Readiness of all sockets, so that waiting for them costs no more than for one.
     readiness: Epoll,
     buffer: Vec<u8>,
 }
@@ -73,7 +73,7 @@ impl Nat {
         Ok(Self { sockets, readiness, buffer: vec![0; TOGETHER * MOST_BYTES] })
     }
 
-    /// For poll(2): readable where a datagram has arrived.
+    /// Handle for poll(2): readable where a datagram has arrived.
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {
         self.readiness.0.as_fd()
     }

@@ -99,7 +99,7 @@ pub(crate) fn unreachable(from: IpAddr, to: IpAddr, why: Unreachable, packet: &[
     Some(message)
 }
 
-/// As [`unreachable`], and quotes a datagram to `about`, with so many bytes behind its IP header: UDP's header and
+/// Makes a message as [`unreachable`] does, which quotes a datagram to `about`, with so many bytes behind its IP header: UDP's header and
 /// the payload of `datagram`, whose sender gets it.
 pub(crate) fn unreachable_about(
     datagram: &Datagram<'_>,

@@ -38,7 +38,7 @@ pub(crate) struct Captured {
     /// Order of those of the same time.
     pub(crate) sequence: u64,
     pub(crate) is_from_host: bool,
-    /// With its Ethernet header.
+    /// The frame with its Ethernet header.
     pub(crate) frame: Vec<u8>,
 }
 

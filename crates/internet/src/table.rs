@@ -19,7 +19,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Of a description that was checked.
+    /// Makes the table of a description that was checked.
     pub(crate) fn new(description: &Description) -> Self {
         let servers: BTreeMap<_, _> = description.servers.iter().map(|one| (one.name.as_str(), one.address)).collect();
         let server_of = |host: &Host| match servers.get(host.behaviour.server()?)? {

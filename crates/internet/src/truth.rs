@@ -27,9 +27,9 @@ pub struct Truth {
 pub struct Counters {
     /// Datagrams of clients.
     pub from_clients: u64,
-    /// Of them, to addresses without a host.
+    /// Datagrams of clients to addresses without a host.
     pub to_nobody: u64,
-    /// Of them, to silent hosts.
+    /// Datagrams of clients to silent hosts.
     pub to_silent: u64,
     /// Packets that are no UDP datagrams, or fragments.
     pub not_udp: u64,
@@ -157,9 +157,9 @@ pub struct FlowTruth {
 /// A datagram on its way. Times are Unix times in nanoseconds, on a clock that was set when the Internet started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Passed {
-    /// At the client's end of the way: when the Internet read it, or handed it to the client's kernel. `None`: not yet.
+    /// Time at the client's end of the way: when the Internet read it, or handed it to the client's kernel. `None`: not yet.
     pub at_client_ns: Option<u64>,
-    /// At the host's end: when it went to the server's socket, or when the kernel took it from the server.
+    /// Time at the host's end: when it went to the server's socket, or when the kernel took it from the server.
     pub at_host_ns: u64,
     /// UDP payload.
     pub bytes: u32,

@@ -13,7 +13,7 @@ use quiclab_units::shown;
 
 use crate::Sample;
 
-/// Of what is said. Another one is refused.
+/// Version of what is said. Another one is refused.
 pub const VERSION: u32 = 1;
 
 /// Longest line, in bytes: a certificate is in one of them.
@@ -44,19 +44,19 @@ pub enum Question {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
-    /// To `Hello`.
+    /// Answer to `Hello`.
     Hello {
         /// Name and version of the stack.
         stack: String,
         /// PEM of the authority that signed the server's certificate.
         authority: String,
     },
-    /// To `Start` and `Sample`.
+    /// Answer to `Start` and `Sample`.
     Sample {
         /// The server's.
         sample: Box<Sample>,
     },
-    /// Instead of an answer.
+    /// Refusal instead of an answer.
     Refused {
         /// Why.
         why: String,

@@ -13,13 +13,13 @@ pub struct ExchangeInterval {
     pub end_seconds: f64,
     /// Requests or handshakes that were complete at the clients.
     pub count: u64,
-    /// By the clients' clocks. `None`: none of them has written a line in between.
+    /// Rate by the clients' clocks. `None`: none of them has written a line in between.
     pub per_second: Option<f64>,
     /// Smoothed round-trip time of the first client's newest connection, in nanoseconds.
     pub rtt_ns: Option<u64>,
     /// CPU time of all clients, in percent of one core.
     pub client_cpu_percent: Option<f64>,
-    /// Of the server.
+    /// CPU time of the server, in percent of one core.
     pub server_cpu_percent: Option<f64>,
     /// Datagrams that sockets of both ends dropped in the interval.
     pub socket_drops: Option<u64>,
@@ -45,7 +45,7 @@ pub struct Exchanges {
     pub load: &'static str,
     /// Complete at the clients.
     pub count: u64,
-    /// From the last line of progress before the first one to the line with the last one.
+    /// Seconds from the last line of progress before the first one to the line with the last one.
     pub seconds: f64,
     /// `None`: the test was too short, see [`Self::notes`].
     pub per_second: Option<f64>,
@@ -173,7 +173,7 @@ mod tests {
 
     const REQUESTS: Load = Load::Requests(Sizes { request_bytes: 100, response_bytes: 1000 });
 
-    /// After so many milliseconds and exchanges, with a tenth of them as connections.
+    /// Makes a sample after so many milliseconds and exchanges, with a tenth of them as connections.
     fn sample(at_ms: u64, exchanges: u64) -> Sample {
         let newest = Progress {
             monotonic_ns: at_ms * 1_000_000,

@@ -67,9 +67,9 @@ pub struct Interval {
     pub end_seconds: f64,
     /// Bytes that arrived.
     pub bytes: u64,
-    /// By the clocks of the ends that count. `None`: none of them has written a line in between.
+    /// Rate by the clocks of the ends that count. `None`: none of them has written a line in between.
     pub bits_per_second: Option<f64>,
-    /// Of the end that sends, at the end of the interval, in nanoseconds. `None`: it does not say.
+    /// Round-trip time of the end that sends, at the end of the interval, in nanoseconds. `None`: it does not say.
     pub rtt_ns: Option<u64>,
     /// The same: its congestion window, in bytes.
     pub window_bytes: Option<u64>,
@@ -77,7 +77,7 @@ pub struct Interval {
     pub lost_packets: Option<u64>,
     /// CPU time of all clients, in percent of one core.
     pub client_cpu_percent: Option<f64>,
-    /// Of the server.
+    /// CPU time of the server, in percent of one core.
     pub server_cpu_percent: Option<f64>,
     /// Datagrams that receiving sockets dropped in the interval.
     pub socket_drops: Option<u64>,

@@ -22,7 +22,7 @@ pub struct Asked {
     pub seconds: Option<f64>,
     /// Bytes that were asked for.
     pub bytes: Option<u64>,
-    /// More about the test.
+    /// Further facts about the test.
     pub more: Value,
 }
 

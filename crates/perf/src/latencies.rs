@@ -12,10 +12,10 @@ use serde::Serialize;
 const LONGEST_FILE: usize = 1 << 20;
 /// Most bytes that the content of one is, not compressed.
 const MOST_CONTENT: u64 = 4 << 20;
-/// Before what is compressed: what it is, and its length.
+/// Bytes before what is compressed: what it is, and its length.
 const COMPRESSED_HEAD: usize = 8;
 const COMPRESSED: u32 = 0x1c84_9304;
-/// Before the counters: docs of HdrHistogram call it the encoding header.
+/// Bytes before the counters: docs of HdrHistogram call them the encoding header.
 const HEAD: usize = 40;
 const PLAIN: u32 = 0x1c84_9303;
 /// The bits of both that say how a counter is written; this is the only way there is.
@@ -148,7 +148,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 pub struct Figures {
     /// How many there were.
     pub count: u64,
-    /// Of all.
+    /// Mean of all.
     pub mean_ns: Option<f64>,
     /// Half of them took at most this.
     pub p50_ns: Option<u64>,

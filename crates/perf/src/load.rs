@@ -20,9 +20,9 @@ pub enum Load {
 /// Bytes of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sizes {
-    /// From the client.
+    /// Bytes from the client.
     pub request_bytes: u64,
-    /// From the server.
+    /// Bytes from the server.
     pub response_bytes: u64,
 }
 

@@ -36,7 +36,7 @@ impl Progress {
 /// What an endpoint wrote is not progress.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadProgress {
-    /// Not a line of the contract.
+    /// It is not a line of the contract.
     #[error(
         "line {number} of the progress file: found {found:?}, expected an object with the fields of the contract: {why}"
     )]
@@ -51,7 +51,7 @@ pub enum BadProgress {
     /// Nobody knows when what the first line counts began.
     #[error("line 1 of the progress file: found {found} bytes, expected 0; the first line comes before the first byte")]
     Late {
-        /// In both directions.
+        /// Bytes in both directions.
         found: u64,
     },
     /// A counter or the clock went back.
@@ -63,9 +63,9 @@ pub enum BadProgress {
         number: u64,
         /// Which one.
         field: &'static str,
-        /// In this line.
+        /// Its value in this line.
         found: u64,
-        /// In the line before.
+        /// Its value in the line before.
         before: u64,
     },
 }

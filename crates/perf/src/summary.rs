@@ -12,7 +12,7 @@ const FEWEST_LINES: u64 = 10;
 pub struct End {
     /// Bytes of streams.
     pub bytes: u64,
-    /// From the last line before the first byte to the line with the last one.
+    /// Seconds from the last line before the first byte to the line with the last one.
     pub seconds: f64,
     /// `None` where the test was too short, see [`Summary::notes`].
     pub bits_per_second: Option<f64>,

@@ -42,7 +42,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// From the three values that RFC 9001, section 5.1, derives.
+    /// Makes keys from the three values that RFC 9001, section 5.1, derives.
     ///
     /// # Errors
     /// Where a key has not the length of its algorithm.

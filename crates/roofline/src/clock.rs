@@ -26,7 +26,7 @@ impl Watch {
         Ok(result)
     }
 
-    /// For each of so many bytes, in nanoseconds.
+    /// Returns the time for each of so many bytes, in nanoseconds.
     pub fn ns_per_byte(&self, bytes: u64) -> f64 {
         self.0.as_nanos() as f64 / bytes.max(1) as f64
     }

@@ -21,7 +21,7 @@ const ADDRESS: &str = "127.0.0.1";
 /// What it measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iperf3 {
-    /// As it says.
+    /// The version that iperf3 names.
     pub version: String,
     /// Bits that arrived in a second.
     pub bits_per_second: f64,

@@ -98,9 +98,9 @@ impl<T> From<Result<T, Unmeasured>> for Part<T> {
 /// The cost of two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Of the end that sends, in CPU nanoseconds for each byte of UDP payload.
+    /// Cost of the end that sends, in CPU nanoseconds for each byte of UDP payload.
     pub send_ns_per_byte: f64,
-    /// Of the end that receives.
+    /// Cost of the end that receives, in the same unit.
     pub receive_ns_per_byte: f64,
 }
 
@@ -124,7 +124,7 @@ pub struct Roofline {
     pub chacha20_poly1305: Part<Cost>,
     /// sendmsg and recvmsg for each packet.
     pub udp: Part<Cost>,
-    /// With UDP_SEGMENT and UDP_GRO: a batch for each system call.
+    /// UDP with UDP_SEGMENT and UDP_GRO: a batch for each system call.
     pub udp_offload: Part<Cost>,
     /// Kernel TCP, 128 KiB for each system call.
     pub tcp: Part<Cost>,

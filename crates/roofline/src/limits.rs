@@ -8,11 +8,11 @@ use crate::profile::{Function, Profile};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Split {
-    /// By what it was doing when it was looked at.
+    /// The time is split by what the end was doing when it was looked at.
     Samples {
-        /// In functions of cryptography.
+        /// Time in functions of cryptography.
         cryptography_ns_per_byte: f64,
-        /// In the kernel, below system calls that send. Over a loopback this is also what delivers a packet.
+        /// Time in the kernel, below system calls that send. Over a loopback this is also what delivers a packet.
         kernel_send_ns_per_byte: f64,
         /// Below those that receive.
         kernel_receive_ns_per_byte: f64,
@@ -20,18 +20,18 @@ pub enum Split {
         kernel_other_ns_per_byte: f64,
         /// The stack itself and its application: everything else that has a name.
         stack_ns_per_byte: f64,
-        /// In code without names, which can be the stack or cryptography.
+        /// Time in code without names, which can be the stack or cryptography.
         unnamed_ns_per_byte: f64,
         /// How many there were.
         samples: u64,
         /// Where it was most often.
         functions: Vec<Function>,
     },
-    /// By CPU time in user mode and in the kernel, where nothing could be sampled.
+    /// The time is split by CPU time in user mode and in the kernel, where nothing could be sampled.
     Times {
-        /// At least this went into packet protection: what it costs with the cheapest cipher.
+        /// Time that went into packet protection at least: what it costs with the cheapest cipher.
         cryptography_ns_per_byte: f64,
-        /// In the kernel.
+        /// Time in the kernel.
         kernel_ns_per_byte: f64,
         /// The rest: the stack itself, its application, and what a dearer cipher costs more.
         stack_ns_per_byte: f64,

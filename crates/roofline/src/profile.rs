@@ -44,7 +44,7 @@ const FUNCTIONS: usize = 10;
 pub struct Function {
     /// Its symbol. Rust's are demangled; the kernel's have "[kernel] " before them.
     pub name: String,
-    /// Of all samples of the end, 0 to 1.
+    /// Share of all samples of the end, 0 to 1.
     pub share: f64,
 }
 
@@ -57,11 +57,11 @@ pub struct Profile {
     pub stack: u64,
     /// User mode, in code without names.
     pub unnamed: u64,
-    /// In the kernel, below a system call that sends.
+    /// Kernel, below a system call that sends.
     pub kernel_send: u64,
-    /// In the kernel, below a system call that receives.
+    /// Kernel, below a system call that receives.
     pub kernel_receive: u64,
-    /// In the kernel, anywhere else.
+    /// Kernel, anywhere else.
     pub kernel_other: u64,
     /// Samples that the kernel had to drop, of all ends.
     pub lost: u64,
@@ -106,9 +106,9 @@ pub struct Profiler {
 /// The counts of an end.
 #[derive(Default)]
 struct EndSamples {
-    /// By process and address.
+    /// Samples in user mode, by process and address.
     user: HashMap<(u32, u64), u64>,
-    /// By the address of the function that was running.
+    /// Samples in the kernel, by the address of the function that was running.
     kernel: HashMap<u64, u64>,
     kernel_send: u64,
     kernel_receive: u64,
@@ -349,7 +349,8 @@ mod tests {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
-    /// Of what runs until each process has used 400 ms of CPU time, which is what samples are of, however long a busy machine needs for it.
+    /// Profiles what runs until each process has used 400 ms of CPU time, which is what samples are of, however long a busy machine needs
+    /// for it.
     fn profiles(profiler: &mut Profiler, roots: &[(u32, usize)], mut work: impl FnMut()) -> BTreeMap<usize, Profile> {
         profiler.start().unwrap();
         let (start, before) = (Instant::now(), roots.iter().map(|(process, _)| ticks(*process)).collect::<Vec<_>>());

@@ -97,7 +97,7 @@ fn both<S: Read + Write, R: Read + Write + Send + 'static>(
     Ok(Cost { send_ns_per_byte: watch.ns_per_byte(sent), receive_ns_per_byte: received_watch.ns_per_byte(found) })
 }
 
-/// Of a client that trusts the server's certificate, which is made for this, and of the server.
+/// Makes the configurations of a client that trusts the server's certificate, which is made for this, and of the server.
 fn configurations() -> Result<(ClientConfig, ServerConfig), Box<dyn std::error::Error>> {
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
     let certificate = CertificateDer::from(made.cert.der().to_vec());

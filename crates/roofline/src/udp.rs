@@ -32,7 +32,7 @@ const BURST: usize = 32;
 pub enum Batch {
     /// A packet.
     One,
-    /// As many as the kernel takes: UDP_SEGMENT, and UDP_GRO at the receiver.
+    /// A batch of as many packets as the kernel takes: UDP_SEGMENT, and UDP_GRO at the receiver.
     Offload,
 }
 

@@ -95,9 +95,9 @@ pub struct KeptPacket {
 /// What became of a [`Request`](crate::Request).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Of the request.
+    /// Number of the request.
     pub id: u64,
-    /// Of the request.
+    /// Address of the request.
     pub address: SocketAddr,
     /// Where the scanner's packets came from. Its IP address is unspecified where nothing came back.
     pub local: Option<SocketAddr>,
@@ -105,7 +105,7 @@ pub struct Answer {
     pub outcome: Outcome,
     /// When the first datagram was sent, in nanoseconds since the Unix epoch; when it was asked for where none was sent.
     pub started: u64,
-    /// From then until the datagram was received with which the handshake completed, by the kernel's time of reception.
+    /// Time from then until the datagram was received with which the handshake completed, by the kernel's time of reception.
     pub handshake_ns: Option<u64>,
     /// Application protocol that the server chose.
     pub application_protocol: Option<String>,
@@ -124,7 +124,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Of a request that nothing else is known of.
+    /// Makes the answer to a request that nothing else is known of.
     pub(crate) fn new(id: u64, address: SocketAddr, outcome: Outcome, started: u64) -> Self {
         Answer {
             id,

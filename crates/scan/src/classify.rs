@@ -31,7 +31,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Before the first datagram.
+    /// Makes a watch that has read no datagram yet.
     pub fn new(server: SocketAddr) -> Self {
         let settings = DissectorSettings { server_port: Some(server.port()), interfaces_are_one_tap: true };
         Watch { dissector: Dissector::new(settings), classifier: HandshakeClassifier::new() }

@@ -41,8 +41,7 @@ impl Moment {
         }
     }
 
-    /// By how many nanoseconds the real-time clock was set forwards between two moments. `None`: by nothing that can be told from
-    /// slewing.
+    /// Nanoseconds by which the real-time clock was set forwards between two moments. `None`: by nothing that can be told from slewing.
     pub fn step_until(self, later: Moment) -> Option<i64> {
         let elapsed = later.monotonic_ns.saturating_sub(self.monotonic_ns);
         let step = i128::from(later.unix_ns) - i128::from(self.unix_ns) - i128::from(elapsed);
@@ -108,12 +107,12 @@ impl Clock {
         best.1
     }
 
-    /// As the stack has it.
+    /// Returns a monotonic time as the stack has it.
     pub fn instant(&self, monotonic_ns: u64) -> Instant {
         self.zero + Duration::from_nanos(monotonic_ns)
     }
 
-    /// As a timer has it. 0 for what was before the clock.
+    /// Returns the monotonic time of an instant, as a timer has it. 0 for what was before the clock.
     pub fn monotonic_ns(&self, instant: Instant) -> u64 {
         instant.saturating_duration_since(self.zero).as_nanos().try_into().unwrap_or(u64::MAX)
     }

@@ -74,7 +74,7 @@ pub struct Engine {
     shared: Shared,
     endpoint: Endpoint,
     client: ClientConfig,
-    /// By the number that the stack gives to a connection.
+    /// Handshakes, by the number that the stack gives to a connection.
     handshakes: Vec<Option<Box<Handshake>>>,
     /// The last handshake of each address, which leads to the ones before.
     by_address: HashMap<SocketAddr, u32>,
@@ -336,7 +336,7 @@ impl Engine {
         self.mark(place);
     }
 
-    /// After datagrams were read.
+    /// Drives the handshakes that are marked, after datagrams were read.
     pub fn drive_marked(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         for place in dirty.drain(..) {

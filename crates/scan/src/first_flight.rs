@@ -10,7 +10,7 @@ use crate::settings::SMALLEST_DATAGRAM;
 /// RFC 9001 section 5.4.2: the sample begins where it would if the packet number had four bytes, and is as long as a block.
 const SAMPLE_OFFSET: usize = 4;
 const SAMPLE_BYTES: usize = 16;
-/// Of AEAD_AES_128_GCM.
+/// Bytes of the tag of AEAD_AES_128_GCM.
 const TAG_BYTES: usize = 16;
 /// The only version whose Initial packets are shortened.
 const VERSION_1: [u8; 4] = [0, 0, 0, 1];

@@ -37,9 +37,9 @@ const MOST_NOTES: usize = 8;
 
 /// What all handshakes share and each of them needs at times.
 pub struct Shared {
-    /// Of the scanner.
+    /// Settings of the scanner.
     pub settings: ScanSettings,
-    /// Of the scanner.
+    /// Clock of the scanner.
     pub clock: Clock,
     /// What the stack's last call left.
     pub secrets: std::sync::Arc<SecretLines>,
@@ -70,12 +70,12 @@ pub struct Handshake {
     pub is_settled: bool,
     /// Datagrams that were handed out and not yet sent.
     pub queued: u32,
-    /// Of its datagrams. `None` before the first one.
+    /// Mark of its datagrams. `None` before the first one.
     pub mark: Option<Mark>,
     /// The stack's part.
     pub connection: Connection,
     record: Record,
-    /// By the time of its last datagram.
+    /// When the handshake completed, by the time of its last datagram.
     connected_ns: Option<u64>,
     /// When the last datagram came.
     last_ns: u64,
@@ -91,7 +91,7 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Before its first datagram.
+    /// Makes a handshake before its first datagram.
     pub fn new(
         generation: u32,
         lane: u32,

@@ -144,7 +144,7 @@ impl ResponseReader {
     }
 }
 
-/// From the header section of a response.
+/// Reads the answer from the header section of a response.
 fn response(section: &[u8], settings: &HttpSettings) -> Result<HttpAnswer, Http3Error> {
     let mut fields = Fields::default();
     let mut status = None;

@@ -22,7 +22,7 @@ pub struct Quote {
 }
 
 impl Quote {
-    /// Of a payload, which may be longer.
+    /// Makes a quote of a payload, which may be longer.
     pub fn new(payload: &[u8]) -> Self {
         let length = payload.len().min(QUOTE_BYTES);
         let mut bytes = [0; QUOTE_BYTES];
@@ -53,7 +53,7 @@ pub enum Proof {
 }
 
 impl Mark {
-    /// From the first datagram. `None`: it has no long header.
+    /// Makes the mark of the first datagram. `None`: it has no long header.
     pub fn new(datagram: &[u8]) -> Option<Self> {
         let id_bytes = usize::from(*datagram.get(BEFORE_ID - 1)?);
         let is_long = datagram[0] & LONG_HEADER != 0 && id_bytes <= LONGEST_ID;
@@ -78,11 +78,11 @@ impl Mark {
 pub struct IcmpError {
     /// Where the datagram was going to.
     pub destination: SocketAddr,
-    /// Of ICMPv4 or ICMPv6, as the destination is.
+    /// Type of the message, of ICMPv4 or ICMPv6, as the destination is.
     pub kind: u8,
-    /// Of that type.
+    /// Code of that type.
     pub code: u8,
-    /// For datagrams that are too big: the largest size that fits, in bytes.
+    /// Largest size that fits, in bytes, for datagrams that are too big.
     pub information: u32,
     /// Who sent the message, as far as its source address is genuine.
     pub sender: Option<IpAddr>,
@@ -118,7 +118,7 @@ impl IcmpError {
         }
     }
 
-    /// For people.
+    /// Describes the error for people.
     pub fn describe(&self) -> String {
         let family = if self.destination.is_ipv4() { "ICMP" } else { "ICMPv6" };
         let from = self.sender.map_or(String::new(), |sender| format!(" from {sender}"));

@@ -96,7 +96,7 @@ impl Default for HttpSettings {
 /// What holds for all handshakes of a scanner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanSettings {
-    /// From the first datagram until the handshake, and the HTTP response where one is asked for, must be there.
+    /// Time from the first datagram until the handshake, and the HTTP response where one is asked for, must be there.
     pub timeout: Duration,
     /// Handshakes in flight at most.
     pub most_in_flight: usize,

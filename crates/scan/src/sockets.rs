@@ -56,7 +56,7 @@ pub struct Ready {
 pub struct Received<'a> {
     /// Who sent it.
     pub source: SocketAddr,
-    /// To which address.
+    /// Address to which it was sent.
     pub local: Option<IpAddr>,
     /// The kernel's time of reception in nanoseconds since the Unix epoch.
     pub unix_ns: Option<u64>,
@@ -73,7 +73,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// For one batch.
+    /// Makes room for one batch.
     pub fn new() -> Self {
         Room {
             payloads: vec![[0; DATAGRAM_BYTES]; BATCH].try_into().expect("as many as said"),

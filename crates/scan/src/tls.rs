@@ -92,8 +92,8 @@ impl KeyLog for SecretLines {
     }
 }
 
-/// In the order of browsers. The hash of AES-256's suite, SHA-384, took almost a third of the client's time of a handshake: no processor has
-/// instructions for it that ring uses, and servers usually take the client's first choice.
+/// Cipher suites, in the order of browsers. The hash of AES-256's suite, SHA-384, took almost a third of the client's time of a handshake:
+/// no processor has instructions for it that ring uses, and servers usually take the client's first choice.
 const CIPHER_SUITES: [SupportedCipherSuite; 3] = [
     ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
     ring::cipher_suite::TLS13_AES_256_GCM_SHA384,

@@ -50,7 +50,7 @@ impl Default for Wheel {
 }
 
 impl Wheel {
-    /// Without timers, at time 0.
+    /// Makes a wheel without timers, at time 0.
     pub fn new() -> Self {
         Wheel {
             now: 0,
@@ -186,7 +186,7 @@ impl Wheel {
         mem::replace(&mut self.heads[level][slot], NONE)
     }
 
-    /// By the highest bit in which its tick and the present one differ.
+    /// Puts a timer in its slot, by the highest bit in which its tick and the present one differ.
     fn place(&mut self, index: u32) {
         self.operations += 1;
         let tick = self.nodes[index as usize].deadline.max(self.now);

@@ -26,7 +26,7 @@ fn address(index: usize, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, (index >> 8) as u8, index as u8], port))
 }
 
-/// As the scanner configures the stack, except that a certificate would be checked, which nobody sends here.
+/// Configures the stack as the scanner does, except that a certificate would be checked, which nobody sends here.
 fn configuration() -> ClientConfig {
     let certificate = rcgen::generate_simple_self_signed(vec!["root.example".into()]).expect("a certificate");
     let mut roots = rustls::RootCertStore::empty();

@@ -17,7 +17,7 @@ const PER_ADDRESS: u64 = SECOND;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     count: u32,
-    /// In nanoseconds.
+    /// Length of the time, in nanoseconds.
     period: u64,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Targets that are asked equally often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// As the user calls it.
+    /// Name that the user gives it.
     pub name: String,
     /// Time between two connections of a target, more than zero.
     pub every: Duration,

@@ -62,7 +62,7 @@ pub(crate) fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// For keys that are hashes.
+/// Hasher for keys that are hashes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AsItIs(u64);
 

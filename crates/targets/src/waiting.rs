@@ -32,7 +32,7 @@ struct Queue<T> {
     items: VecDeque<T>,
     /// When the first of them came, as a number.
     sequence: u64,
-    /// Until when nobody may be asked.
+    /// Time until which nobody may be asked.
     blocked: Option<Time>,
 }
 

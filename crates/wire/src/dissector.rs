@@ -78,12 +78,12 @@ pub struct Dissector {
 }
 
 impl Dissector {
-    /// Without keys, and without flows.
+    /// Makes a dissector without keys, and without flows.
     pub fn new(settings: DissectorSettings) -> Self {
         Dissector { table: FlowTable::new(settings), ..Dissector::default() }
     }
 
-    /// Of the packets of some address pairs; others go to other dissectors, whose flows are put together afterwards.
+    /// Makes a dissector for the packets of some address pairs; others go to other dissectors, whose flows are put together afterwards.
     pub fn of_part(settings: DissectorSettings) -> Self {
         Dissector { table: FlowTable::of_part(settings), ..Dissector::default() }
     }
@@ -120,7 +120,7 @@ impl Dissector {
         &self.key_log
     }
 
-    /// In the order of their first packets.
+    /// The flows, in the order of their first packets.
     pub fn flows(&self) -> &[Flow] {
         self.table.flows()
     }
@@ -350,7 +350,7 @@ impl Dissector {
     }
 }
 
-/// Of the UDP payload. RFC 9000 section 17.2.5: a Retry's token ends where its integrity tag of 16 bytes begins.
+/// Place of the token in the UDP payload. RFC 9000 section 17.2.5: a Retry's token ends where its integrity tag of 16 bytes begins.
 fn token_range(header: &LongHeader, offset: usize) -> Range<usize> {
     let tag_bytes = if header.form == QuicForm::Retry { 16 } else { 0 };
     let begin = offset + header.token_offset;

@@ -70,7 +70,7 @@ pub enum WriteError {
         /// How many there are.
         interfaces: usize,
     },
-    /// More bytes than the frame had, or than the interface keeps.
+    /// There are more bytes than the frame had, or than the interface keeps.
     #[error(
         "packet at {} ns: {captured} captured bytes, expected at most {limit} ({limited_by})", time.as_nanos()
     )]

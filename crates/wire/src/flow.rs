@@ -51,11 +51,11 @@ const _: () = assert!(size_of::<Flow>() <= 96);
 #[derive(Default)]
 pub(crate) struct QuicFlow {
     pub(crate) connection: Connection,
-    /// By owner: the length of its newest connection ID, once one was seen.
+    /// Length of the newest connection ID of each owner, once one was seen.
     pub(crate) id_bytes: [Option<u8>; 2],
-    /// By owner: its connection IDs have different lengths, so that each packet must be looked at.
+    /// Whether an owner's connection IDs have different lengths, so that each packet must be looked at.
     pub(crate) id_bytes_differ: [bool; 2],
-    /// By sender: bytes of the segments in its last super-packet.
+    /// Bytes of the segments in the last super-packet of each sender.
     pub(crate) segment_bytes: [Option<usize>; 2],
     /// Super-packets of which the segments were looked for and not found.
     pub(crate) segment_searches: u32,
@@ -156,7 +156,7 @@ impl Flow {
         self.quic.as_ref().map_or(0, |quic| quic.migrations)
     }
 
-    /// By which the ACK delays that a sender reports are shifted to become µs, RFC 9000 section 18.2.
+    /// Number of bits by which the ACK delays that a sender reports are shifted to become µs, RFC 9000 section 18.2.
     pub fn ack_delay_exponent(&self, sender: Role) -> u8 {
         self.quic.as_ref().map_or(DEFAULT_ACK_DELAY_EXPONENT, |quic| quic.connection.ack_delay_exponent(sender))
     }

@@ -15,7 +15,7 @@ use crate::quic::{
 };
 use crate::role::Role;
 
-/// Of the destination connection ID in a client's first Initial, in bytes (RFC 9000 section 7.2).
+/// Shortest destination connection ID in a client's first Initial, in bytes (RFC 9000 section 7.2).
 const SHORTEST_FIRST_ID: usize = 8;
 /// Ports on which servers listen, for captures that do not show who opened a connection.
 const SERVER_PORTS: [u16; 8] = [443, 4433, 4443, 8443, 80, 8080, 784, 853];
@@ -41,7 +41,7 @@ struct Pair {
     high: SocketAddr,
 }
 
-/// By tap and connection ID: the flow, and the end that chose it.
+/// The flow of each connection ID at a tap, and the end that chose the ID.
 type Ids = IndexMap<(u32, ConnectionId), (usize, Role), FxBuildHasher>;
 
 /// All flows, by addresses and by connection IDs.
@@ -87,7 +87,7 @@ impl FlowTable {
         FlowTable { settings, ..FlowTable::default() }
     }
 
-    /// Of some address pairs of a capture, whose others are in other tables.
+    /// Makes a table for some address pairs of a capture, whose others are in other tables.
     pub(crate) fn of_part(settings: DissectorSettings) -> Self {
         FlowTable { misses: Some(Box::default()), ..FlowTable::new(settings) }
     }
@@ -101,7 +101,7 @@ impl FlowTable {
         self.flows
     }
 
-    /// In the order of their first packets.
+    /// The flows, in the order of their first packets.
     pub(crate) fn flows(&self) -> &[Flow] {
         &self.flows
     }
@@ -255,7 +255,7 @@ impl FlowTable {
         }
     }
 
-    /// By connection ID where there is one, by addresses where there is none.
+    /// Finds the flow of a datagram, by connection ID where there is one, by addresses where there is none.
     pub(crate) fn flow_of_datagram(&mut self, segment: &Segment, buffers: &mut Buffers) -> usize {
         let pair = Pair::of(segment, &self.settings);
         let Some(first) = segment.payload.first() else {

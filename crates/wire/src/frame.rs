@@ -27,7 +27,7 @@ const FAMILIES_IPV6: [u32; 5] = [24, 28, 30, 10, 23];
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 const UDP_HEADER_BYTES: u16 = 8;
-/// Without options, RFC 9293 section 3.1.
+/// Bytes of a TCP header without options, RFC 9293 section 3.1.
 const TCP_HEADER_BYTES: usize = 20;
 
 /// A frame as its container holds it.
@@ -64,7 +64,7 @@ pub struct Segment<'a> {
     pub destination: SocketAddr,
     /// Bytes behind the UDP or TCP header on the wire, from the length fields of the headers.
     pub payload_length: u32,
-    /// As many of them as were kept.
+    /// The payload bytes, as many of them as were kept.
     pub payload: &'a [u8],
     /// The two bits of Explicit Congestion Notification in the IP header, RFC 3168 section 5: 0 for none, 1 for ECT(1), 2 for ECT(0), 3
     /// for "congestion experienced".
@@ -80,7 +80,7 @@ pub enum Transport<'a> {
     Udp,
     /// The fields that matter for measuring.
     Tcp {
-        /// Of the first payload byte (or of SYN), RFC 9293 section 3.1.
+        /// Sequence number of the first payload byte (or of SYN), RFC 9293 section 3.1.
         sequence_number: u32,
         /// Meaningful only with [`TcpFlags::ack`].
         acknowledgment_number: u32,
@@ -192,7 +192,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// From the link layer on.
+    /// Slices the frame into its layers, from the link layer on.
     fn slices(&self) -> Result<LaxSlicedPacket<'a>, SkipReason> {
         let cut = || self.cut_or(SkipReason::Malformed);
         let behind = |offset: usize| self.captured.get(offset..).ok_or_else(cut);

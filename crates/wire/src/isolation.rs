@@ -14,9 +14,9 @@ const MOST_MISSES: usize = 4_096;
 /// Lookups of connection IDs that found nothing, each with its tap.
 #[derive(Default)]
 pub(crate) struct Misses {
-    /// Of long headers: the ID.
+    /// Connection IDs of long headers.
     ids: BTreeSet<(u32, ConnectionId)>,
-    /// Of short headers: the bytes that may begin with an ID.
+    /// Bytes of short headers that may begin with a connection ID.
     beginnings: BTreeSet<(u32, ConnectionId)>,
     are_too_many: bool,
 }

@@ -16,7 +16,7 @@ use crate::source::Source;
 
 /// Type, length, and the length again.
 const MINIMUM_BLOCK_BYTES: usize = 12;
-/// Of an enhanced packet block: type, length, interface, two halves of the time, two lengths.
+/// Offset of the data in an enhanced packet block: behind type, length, interface, two halves of the time, two lengths.
 const PACKET_DATA_OFFSET: usize = 28;
 /// The packet block that the enhanced one replaced.
 const OBSOLETE_PACKET_BLOCK: u32 = 2;

@@ -50,7 +50,7 @@ pub(crate) struct FramePlace {
 
 /// What one record or block gave.
 pub(crate) enum Step {
-    /// Not consumed yet.
+    /// A frame, which is not consumed yet.
     Frame(FramePlace),
     /// Consumed.
     Skipped(SkipReason),

@@ -14,7 +14,7 @@ pub struct SegmentBatch {
 
 struct Row {
     number: u64,
-    /// Without payload and options, which `bytes` has.
+    /// The segment without payload and options, which `bytes` has.
     segment: Segment<'static>,
     payload: Range<usize>,
     options: Range<usize>,

@@ -43,7 +43,7 @@ pub enum Behaviour {
     /// Speaks other versions than the client: a Version Negotiation packet (RFC 9000 section 6.1) answers every packet of a
     /// version that is not listed.
     VersionNegotiation {
-        /// As listed in the packet.
+        /// Versions, as listed in the packet.
         versions: Vec<u32>,
         /// Who answers packets of the listed versions; `None`: nobody.
         server: Option<String>,
@@ -58,7 +58,7 @@ pub enum Behaviour {
     FromAnotherAddress {
         /// Its name.
         server: String,
-        /// Of a group, and of the family of the host's own.
+        /// Address that answers: of a group, and of the family of the host's own.
         address: IpAddr,
     },
     /// A real server answers, and its long datagrams are repeated until more bytes went to the client than it may get before

@@ -11,7 +11,7 @@ use super::{Behaviour, Delay, Description, Host};
 
 /// Longest RTT, gap or jitter.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Of a log-normal delay.
+/// Greatest sigma of a log-normal delay.
 const GREATEST_SIGMA: f64 = 3.0;
 /// A reason phrase must leave room for the rest of its packet.
 const MOST_REASON_BYTES: usize = 1000;
@@ -32,7 +32,7 @@ pub enum BadDescription {
     /// A server that nobody can reach from the loopback.
     #[error("server {name:?}: found address {found}, expected one in 127.0.0.0/8, and not in 127.64.0.0/10")]
     ServerAddress {
-        /// Of the server.
+        /// Name of the server.
         name: String,
         /// Its address.
         found: SocketAddr,
@@ -78,7 +78,7 @@ pub enum BadDescription {
         host: IpAddr,
         /// Which one.
         what: &'static str,
-        /// In the description.
+        /// Value in the description.
         found: String,
         /// The range.
         expected: &'static str,
@@ -88,7 +88,7 @@ pub enum BadDescription {
     Setting {
         /// Which one.
         what: &'static str,
-        /// In the description.
+        /// Value in the description.
         found: String,
         /// The range.
         expected: &'static str,
@@ -98,7 +98,7 @@ pub enum BadDescription {
     Prefix {
         /// Its name.
         group: String,
-        /// As described.
+        /// The prefix, as described.
         prefix: String,
         /// What it must not hold.
         address: IpAddr,

@@ -77,7 +77,8 @@ impl Description {
     }
 }
 
-/// Without the first and the last of IPv4, which people take for those of a network. In the order of numbers.
+/// Addresses of a prefix, without the first and the last of IPv4, which people take for those of a network. They come in the order of
+/// numbers.
 fn addresses_of(prefix: &IpNet) -> Box<dyn Iterator<Item = IpAddr>> {
     match prefix {
         IpNet::V4(prefix) => Box::new(prefix.hosts().map(IpAddr::V4)),

@@ -72,7 +72,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Of a description that was checked.
+    /// Makes the core for a description that was checked.
     pub(crate) fn new(
         description: &Description,
         recorder: Option<Recorder>,

@@ -21,7 +21,7 @@ pub const CASES: &[Case] = &[
 const ROUNDS: usize = 5;
 /// The same, at most: as many as it takes until this machine does nothing else during one.
 const MOST_ROUNDS: usize = 100;
-/// Of the path. Round trips come in whole numbers, so a handshake that takes less than another one took no other one.
+/// Round-trip time of the path. Round trips come in whole numbers, so a handshake that takes less than another one took no other one.
 const RTT: Duration = Duration::from_millis(100);
 
 fn with_servers(hosts: Vec<Host>, servers: &[(&str, &Server)]) -> Description {

@@ -32,7 +32,7 @@ const ALPN: &[u8] = b"hq-interop";
 pub struct Manner {
     /// Bytes that the certificate has, at least.
     pub certificate_bytes: usize,
-    /// Until it is there.
+    /// Time until the certificate is there.
     pub certificate_delay: Duration,
     /// Whether it asks for a token first.
     pub sends_retry: bool,

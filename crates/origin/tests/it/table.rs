@@ -209,7 +209,7 @@ fn an_input_that_gives_a_byte_at_a_time_is_the_same() {
     }
 }
 
-/// As many prefixes as the Internet has: a million, of length 24 and below. Run alone, with optimisation.
+/// The table has as many prefixes as the Internet: a million, of length 24 and below. Run alone, with optimisation.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "it measures")]
 #[ignore = "measures; cargo test -p quiclab-origin --release -- --ignored --nocapture"]

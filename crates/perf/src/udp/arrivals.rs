@@ -8,7 +8,7 @@ pub const HEADER: usize = 24;
 /// What is in the first bytes of a datagram, in network byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Of the test: others are not counted.
+    /// Number of the test: datagrams of others are not counted.
     pub test: u64,
     /// Counted from 0.
     pub sequence: u64,
@@ -17,7 +17,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// As the first [`HEADER`] bytes of a datagram.
+    /// Writes it as the first [`HEADER`] bytes of a datagram.
     pub fn to_bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         for (place, number) in [self.test, self.sequence, self.sent_ns].into_iter().enumerate() {
@@ -26,7 +26,7 @@ impl Datagram {
         bytes
     }
 
-    /// From a datagram; `None`: it is too short.
+    /// Reads it from a datagram; `None`: it is too short.
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let number = |place: usize| Some(u64::from_be_bytes(bytes.get(place * 8..(place + 1) * 8)?.try_into().ok()?));
         Some(Self { test: number(0)?, sequence: number(1)?, sent_ns: number(2)? })

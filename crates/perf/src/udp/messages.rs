@@ -10,7 +10,7 @@ use crate::control::{ControlError, Talk, VERSION, refused};
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UdpTest {
-    /// In every datagram.
+    /// Number of the test, in every datagram.
     pub number: u64,
     /// Whether the server sends.
     pub server_sends: bool,
@@ -18,7 +18,7 @@ pub struct UdpTest {
     pub length: u16,
     /// Bits of UDP payload in a second; 0: as many as the sender can.
     pub bits_per_second: u64,
-    /// For how long, in nanoseconds.
+    /// How long the test lasts, in nanoseconds.
     pub nanoseconds: u64,
 }
 
@@ -44,11 +44,11 @@ pub enum UdpQuestion {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum UdpAnswer {
-    /// To `Hello` and `Begin`.
+    /// Answer to `Hello` and `Begin`.
     Ready,
-    /// To `Reading`.
+    /// Answer to `Reading`.
     Reading(UdpReading),
-    /// Instead of an answer.
+    /// Refusal instead of an answer.
     Refused {
         /// Why.
         why: String,

@@ -19,9 +19,9 @@ pub struct UdpInterval {
     pub packets: u64,
     /// Bytes of their UDP payload.
     pub bytes: u64,
-    /// Of these, by the time between the readings.
+    /// Bits of these bytes in a second, by the time between the readings.
     pub bits_per_second: f64,
-    /// Of the datagrams up to the last one that arrived, those that did not. Negative: more came than were missing, late ones.
+    /// Datagrams up to the last one that arrived that did not arrive themselves. Negative: more came than were missing, late ones.
     pub lost_packets: i64,
     /// Datagrams that were sent before one that had arrived already.
     pub out_of_order: u64,
@@ -30,7 +30,7 @@ pub struct UdpInterval {
 }
 
 impl UdpInterval {
-    /// From what the receiver has at its beginning and its end, and how many were sent meanwhile.
+    /// Makes an interval from what the receiver has at its beginning and its end, and how many were sent meanwhile.
     pub fn of(before: (f64, &Arrivals), after: (f64, &Arrivals), sent: u64) -> Self {
         let ((start_seconds, before), (end_seconds, after)) = (before, after);
         let bytes = after.bytes - before.bytes;
@@ -68,20 +68,20 @@ pub struct UdpSummary {
     pub bits_per_second: Option<f64>,
     /// Datagrams that were sent and did not arrive.
     pub lost_packets: u64,
-    /// Of all that were sent. `None`: none was.
+    /// Share of the lost datagrams in all that were sent, 0 to 1. `None`: none was.
     pub lost_share: Option<f64>,
     /// Datagrams that were sent before one that had arrived already.
     pub out_of_order: u64,
     /// Interarrival jitter at the end, in nanoseconds (RFC 3550, section 6.4.1). `None`: fewer than two arrived.
     pub jitter_ns: Option<f64>,
-    /// Of the lost ones, those that the receiver's socket dropped, because its buffer was full.
+    /// Lost datagrams that the receiver's socket dropped, because its buffer was full.
     pub socket_drops: Option<u64>,
     /// What is not as it was asked for.
     pub notes: Vec<String>,
 }
 
 impl UdpSummary {
-    /// From the last readings of both ends.
+    /// Makes the summary from the last readings of both ends.
     pub fn of(test: UdpTest, sender: &UdpReading, receiver: &UdpReading) -> Self {
         let arrivals = &receiver.arrivals;
         let seconds = arrivals.last_ns.saturating_sub(arrivals.first_ns) as f64 / 1e9;

@@ -23,7 +23,7 @@ pub struct Process {
 struct Map {
     start: u64,
     end: u64,
-    /// Of `start` in the file.
+    /// Offset of `start` in the file.
     offset: u64,
     code: usize,
 }

@@ -93,7 +93,7 @@ struct Names {
 }
 
 impl Names {
-    /// Of an ELF file. `None`: it is something else.
+    /// Reads the names of an ELF file. `None`: it is something else.
     fn read(file: &mut File) -> Option<Self> {
         let mut bytes = Vec::new();
         file.rewind().ok()?;

@@ -14,7 +14,7 @@ mod client;
 
 use client::Client;
 
-/// Of handshakes, in virtual time.
+/// Timeout of handshakes, in virtual time.
 const TIMEOUT: Duration = Duration::from_millis(1_300);
 
 /// 2026-01-01 00:00:00 UTC.
@@ -26,7 +26,7 @@ fn clock() -> Clock {
 #[derive(Clone, Debug)]
 enum Sent {
     Bytes(Vec<u8>),
-    /// Behind a long header that leads to the connection.
+    /// A long header with this first byte and version, which leads to the connection, and the bytes behind it.
     LongHeader(u8, u32, Vec<u8>),
     /// Frames in an Initial packet that can be opened.
     Frames(Vec<u8>),

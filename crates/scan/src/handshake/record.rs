@@ -11,7 +11,7 @@ use crate::sockets::Received;
 
 use super::local_address;
 
-/// Before the first answer, the datagrams that were sent; from then on, a [`Watch`] that has read them.
+/// What was seen of a handshake: before the first answer, the datagrams that were sent; from then on, a [`Watch`] that has read them.
 enum Seen {
     Unanswered(FirstFlight),
     Answered(Box<Watch>),
@@ -28,7 +28,7 @@ struct Whole {
 pub struct Record {
     id: u64,
     address: SocketAddr,
-    /// Of the socket; the IP address is known with the first answer.
+    /// Address of the socket; the IP address is known with the first answer.
     socket: SocketAddr,
     local_ip: Option<IpAddr>,
     /// When it was asked for, until it is sent.
@@ -41,7 +41,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Of a handshake that is asked for now, over this socket.
+    /// Makes the record of a handshake that is asked for now, over this socket.
     pub fn new(request: &Request, socket: SocketAddr, now: Moment) -> Self {
         Record {
             id: request.id,
@@ -72,7 +72,7 @@ impl Record {
         self.is_sent
     }
 
-    /// From the server's address.
+    /// Number of datagrams that came from the server's address.
     pub fn received_datagrams(&self) -> u32 {
         self.received_datagrams
     }

@@ -70,7 +70,7 @@ impl Fields {
         self.headers.push((name.to_owned(), String::from_utf8_lossy(kept).into_owned()));
     }
 
-    /// Without a status.
+    /// Makes the answer, without a status.
     pub fn into_answer(self) -> HttpAnswer {
         let of = |value: &Option<Value>| value.as_ref().map_or(Cut::default(), |value| value.cut);
         let cuts = [("server", of(&self.server)), ("alt-svc", of(&self.alt_svc)), ("headers", self.headers_cut)];

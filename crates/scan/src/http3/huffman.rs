@@ -33,7 +33,7 @@ struct Codes {
 
 struct Table {
     by_length: [Codes; LONGEST + 1],
-    /// In the order of their codes.
+    /// Symbols in the order of their codes.
     symbols: Vec<u16>,
 }
 

@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         Err(QpackError::Integer)
     }
 
-    /// Of the static table.
+    /// Reads the index of an entry of the static table, and returns the entry.
     fn entry(&mut self, prefix_bits: u32) -> Result<(&'static str, &'static str), QpackError> {
         let index = self.integer(prefix_bits)?;
         let entry = usize::try_from(index).ok().and_then(|index| STATIC_TABLE.get(index));

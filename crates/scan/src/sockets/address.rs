@@ -13,13 +13,13 @@ pub union RawAddress {
 }
 
 impl RawAddress {
-    /// Of no family.
+    /// Makes an address of no family.
     pub fn empty() -> Self {
         // SAFETY: all zeros is a valid value of this plain struct.
         RawAddress { storage: unsafe { zeroed() } }
     }
 
-    /// With its length in bytes.
+    /// Makes the kernel's form of an address, with its length in bytes.
     pub fn new(address: SocketAddr) -> (Self, libc::socklen_t) {
         let mut raw = RawAddress::empty();
         match address {

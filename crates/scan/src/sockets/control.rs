@@ -17,7 +17,7 @@ const ECN_MASK: u8 = 3;
 pub struct Control([u8; CONTROL_BYTES]);
 
 impl Control {
-    /// Without messages.
+    /// Makes memory without messages.
     pub const fn empty() -> Self {
         Control([0; CONTROL_BYTES])
     }
@@ -33,7 +33,7 @@ impl Control {
 pub struct OfReceived {
     /// Nanoseconds since the Unix epoch.
     pub unix_ns: Option<u64>,
-    /// To which address it was sent.
+    /// Address to which it was sent.
     pub local: Option<IpAddr>,
     /// 0 where the kernel does not say.
     pub ecn: u8,

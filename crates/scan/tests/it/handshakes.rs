@@ -261,7 +261,7 @@ fn a_closed_port_of_ipv6_is_refused() {
     assert_eq!(one(&patient(), request(1, closed)).outcome, Outcome::Refused);
 }
 
-/// Of a burst, each datagram has the time at which it arrived elsewhere on this host.
+/// Each datagram of a burst has the time at which it arrived elsewhere on this host.
 #[test]
 fn times_of_sent_datagrams_are_those_of_the_wire() {
     const COUNT: u64 = 500;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Name;
 
-/// More would make it likely that the number of a query is guessed.
+/// Most queries in flight. More would make it likely that the number of a query is guessed.
 const MOST_IN_FLIGHT: usize = 4096;
 
 /// Asks one resolver for many names.

@@ -20,7 +20,7 @@ struct Ip<'a> {
     destination: IpAddr,
     ecn: u8,
     protocol: etherparse::IpNumber,
-    /// On the wire, from the header's length field.
+    /// Bytes behind the IP header on the wire, from the header's length field.
     length: usize,
     captured: &'a [u8],
 }
@@ -78,7 +78,7 @@ pub(super) fn segment<'a>(frame: &Frame<'a>) -> Option<Segment<'a>> {
     })
 }
 
-/// Behind a header of IPv4 without options, of a packet that is no fragment.
+/// Reads what is behind a header of IPv4 without options, of a packet that is no fragment.
 fn ipv4(packet: &[u8]) -> Option<Ip<'_>> {
     let header = Ipv4HeaderSlice::from_slice(packet).ok()?;
     let length = usize::from(header.total_len()).checked_sub(IPV4_HEADER_BYTES)?;
@@ -96,7 +96,7 @@ fn ipv4(packet: &[u8]) -> Option<Ip<'_>> {
     })
 }
 
-/// Behind a header of IPv6. A jumbogram has no length there, and extensions another protocol.
+/// Reads what is behind a header of IPv6. A jumbogram has no length there, and extensions another protocol.
 fn ipv6(packet: &[u8]) -> Option<Ip<'_>> {
     let header = Ipv6HeaderSlice::from_slice(packet).ok()?;
     let length = usize::from(header.payload_length());

@@ -17,7 +17,7 @@ const CATEGORIES: [&str; 6] = ["", "transport", "recovery", "quic", "loss", "met
 /// Whose units and places differ from the schema's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// As the schema has it.
+    /// Units and places are as the schema has them.
     Usual,
     /// `pacing_rate` is in bytes per second: quiche's `Recovery::pacing_rate`, as of 0.30.
     Quiche,

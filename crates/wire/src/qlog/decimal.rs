@@ -9,7 +9,7 @@ pub(super) fn scaled(text: &str, scale: u32) -> Option<i128> {
     Some(Decimal::parse(text)?.times(scale)?.0)
 }
 
-/// As [`scaled`] by 1, for what can only be whole and not negative; `12.0` is whole, `12.5` is not.
+/// The number as [`scaled`] by 1 gives it, for what can only be whole and not negative; `12.0` is whole, `12.5` is not.
 pub(super) fn whole(text: &str) -> Option<u64> {
     let (value, exact) = Decimal::parse(text)?.times(1)?;
     if exact { u64::try_from(value).ok() } else { None }

@@ -22,7 +22,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    /// By its name in `event_fields`, in any case.
+    /// Finds a field by its name in `event_fields`, in any case.
     pub fn parse(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         match name.as_str() {
@@ -115,7 +115,7 @@ fn object_parts(text: &[u8]) -> Result<Parts<'_>, String> {
     })
 }
 
-/// Without line and column: those of the event's text say nothing, and would make each a reason of its own.
+/// Says what is wrong without line and column: those of the event's text say nothing, and would make each a reason of its own.
 fn invalid(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => "event with members of another type".to_owned(),

@@ -8,11 +8,11 @@ const MAXIMUM_REASONS: usize = 64;
 /// How a trace writes time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QlogTimeFormat {
-    /// Since the trace's time 0 (`relative`, `relative_to_epoch`, `relative_time`).
+    /// Times count from the trace's time 0 (`relative`, `relative_to_epoch`, `relative_time`).
     Relative,
-    /// Since the event before (`delta`, `relative_to_previous_event`, `delta_time`).
+    /// Times count from the event before (`delta`, `relative_to_previous_event`, `delta_time`).
     Delta,
-    /// Since 1970 (`absolute`).
+    /// Times count from 1970 (`absolute`).
     Absolute,
 }
 
@@ -26,11 +26,11 @@ pub struct QlogTrace {
     /// ns since 1970 at time 0. `Some(0)` where times are absolute. `None`: the file does not say, or its clock is not tied
     /// to 1970.
     pub reference_ns: Option<i64>,
-    /// Of the trace, or else of its first event that has one, or the server's transport parameters, or the destination of
-    /// the client's first Initial, which in the log of a server that sent a Retry is not the original one.
+    /// The ID of the trace, or else of its first event that has one, or the server's transport parameters, or the destination of the
+    /// client's first Initial, which in the log of a server that sent a Retry is not the original one.
     pub original_destination_connection_id: Option<Vec<u8>>,
-    /// As declared; where nothing is declared, absolute if the first time lies later than March 1973, else relative. `None`:
-    /// nothing declared and no event.
+    /// The format that is declared; where nothing is declared, absolute if the first time lies later than March 1973, else relative.
+    /// `None`: nothing declared and no event.
     pub time_format: Option<QlogTimeFormat>,
     /// `qlog_version`, or else `file_schema`. Empty: neither is there.
     pub version: String,
@@ -39,7 +39,7 @@ pub struct QlogTrace {
 /// What a file held.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QlogSummary {
-    /// In the order of the file.
+    /// The traces, in the order of the file.
     pub traces: Vec<QlogTrace>,
     /// Events handed out.
     pub events: u64,

@@ -214,7 +214,7 @@ impl OpenTrace {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum VantagePoint {
-            /// Before draft-01.
+            /// The name alone, as before draft-01.
             Name(String),
             Object {
                 #[serde(rename = "type")]
@@ -322,7 +322,7 @@ impl OpenTrace {
     }
 }
 
-/// At most 20 bytes: <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>.
+/// Reads a connection ID of at most 20 bytes: <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>.
 fn connection_id(hexadecimal: &str) -> Option<Vec<u8>> {
     const MAXIMUM_BYTES: usize = 20;
     let digits = hexadecimal.strip_prefix("0x").unwrap_or(hexadecimal).as_bytes();

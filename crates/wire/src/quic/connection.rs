@@ -31,7 +31,7 @@ pub(crate) struct Buffers {
     pub(crate) frames: Vec<QuicFrame>,
     /// The connection ID of the server's `preferred_address`, where the last packet completed what says it.
     pub(crate) preferred_id: Option<ConnectionId>,
-    /// Of other connections between the addresses of the packet at hand: their secrets are not tried for it.
+    /// Client randoms of other connections between the addresses of the packet at hand: their secrets are not tried for it.
     pub(crate) taken_randoms: Vec<ClientRandom>,
     scratch: Vec<u8>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     early: Option<Box<Keys>>,
     handshake: [Option<Box<Keys>>; 2],
     one_rtt: [Option<Box<OneRttKeys>>; 2],
-    /// Of a connection of which a packet was opened.
+    /// Packet numbers by sender and space, of a connection of which a packet was opened.
     numbers: Option<Box<[[Numbers; 3]; 2]>>,
     crypto: [[Option<Box<CryptoStream>>; 2]; 2],
     parameters: [Option<TransportParameters>; 2],
@@ -106,7 +106,7 @@ impl Connection {
         own == Some(1) && client.is_some() && server.is_some()
     }
 
-    /// By which ACK delays of this sender are shifted.
+    /// Number of bits by which ACK delays of this sender are shifted.
     pub(crate) fn ack_delay_exponent(&self, sender: Role) -> u8 {
         self.parameters[sender as usize].map_or(DEFAULT_ACK_DELAY_EXPONENT, |it| it.ack_delay_exponent)
     }

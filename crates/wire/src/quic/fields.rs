@@ -23,7 +23,7 @@ impl<'a> Fields<'a> {
         Some(field)
     }
 
-    /// As many bytes as an integer before them says.
+    /// Takes as many bytes as an integer before them says.
     pub(crate) fn take_u64(&mut self, count: u64) -> Option<&'a [u8]> {
         self.take(usize::try_from(count).ok()?)
     }

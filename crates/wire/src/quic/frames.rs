@@ -42,23 +42,23 @@ pub enum QuicFrame {
     },
     /// CRYPTO
     Crypto {
-        /// Of the first byte.
+        /// Offset of the first byte.
         offset: u64,
         /// Where the data lies in the packet's payload.
         data: Range<usize>,
     },
     /// NEW_TOKEN
     NewToken {
-        /// Of the token.
+        /// Length of the token.
         length: u64,
     },
     /// STREAM
     Stream {
         /// Stream ID.
         stream: u64,
-        /// Of the first byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Of the data.
+        /// Length of the data.
         length: u64,
         /// Whether the stream ends with it.
         fin: bool,
@@ -143,7 +143,7 @@ pub enum QuicFrame {
     HandshakeDone,
     /// DATAGRAM
     Datagram {
-        /// Of the data.
+        /// Length of the data.
         length: u64,
     },
     /// ACK_FREQUENCY
@@ -152,9 +152,9 @@ pub enum QuicFrame {
         sequence: u64,
         /// Most ack-eliciting packets that may go unacknowledged.
         ack_eliciting_threshold: u64,
-        /// In µs.
+        /// The maximum ACK delay that is asked for, in µs.
         requested_max_ack_delay_us: u64,
-        /// As in the draft.
+        /// The reordering threshold, as in the draft.
         reordering_threshold: u64,
     },
     /// IMMEDIATE_ACK

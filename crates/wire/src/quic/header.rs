@@ -33,7 +33,7 @@ pub(crate) struct LongHeader<'a> {
     pub(crate) version: u32,
     pub(crate) destination_connection_id: &'a [u8],
     pub(crate) source_connection_id: &'a [u8],
-    /// Of an Initial or a Retry; empty elsewhere. A Retry's ends with its integrity tag.
+    /// The token of an Initial or a Retry; empty elsewhere. A Retry's ends with its integrity tag.
     pub(crate) token: &'a [u8],
     /// Where the token begins in the packet. Meaningless without one.
     pub(crate) token_offset: usize,

@@ -121,7 +121,7 @@ pub(crate) struct PreferredAddress {
 pub(crate) struct CryptoStream {
     /// Offset of the first byte that is kept: those before it were read.
     start: usize,
-    /// From there, without a gap.
+    /// The bytes from `start` on, without a gap.
     bytes: Vec<u8>,
     /// Pieces behind a gap, by offset.
     pieces: BTreeMap<usize, Vec<u8>>,

@@ -9,11 +9,11 @@ use crate::role::Role;
 /// Connection IDs from which Initial keys may come: one, one more for each Retry. More is an attack on the reader.
 const MAXIMUM_IDS: usize = 4;
 
-/// Of one connection.
+/// The Initial keys of one connection.
 #[derive(Default)]
 pub(super) struct InitialKeys {
     ids: Vec<ConnectionId>,
-    /// By sender, from the second packet on that was opened with this ID.
+    /// The keys of each sender by version and ID, from the second packet on that was opened with this ID.
     keys: Vec<(u32, ConnectionId, [Option<Keys>; 2])>,
     /// Whether a packet was decrypted with the keys of the last of `ids`, so that they are those of cut packets too.
     is_proven: bool,

@@ -17,7 +17,7 @@ pub enum Decryption {
     NoKeys,
     /// There are keys, and they do not fit.
     Failed,
-    /// Not protected by keys: Retry, Version Negotiation, unknown versions.
+    /// The packet is not protected by keys: Retry, Version Negotiation, unknown versions.
     NotProtected,
 }
 
@@ -26,19 +26,19 @@ pub enum Decryption {
 pub struct QuicPacket {
     /// Its form.
     pub form: QuicForm,
-    /// Of a long header.
+    /// Version in a long header.
     pub version: Option<u32>,
-    /// As far as its length is known: a short header does not say.
+    /// Destination connection ID, as far as its length is known: a short header does not say.
     pub destination_connection_id: Option<ConnectionId>,
-    /// Of a long header.
+    /// Source connection ID of a long header.
     pub source_connection_id: Option<ConnectionId>,
     /// Where its token lies in the UDP payload: of an Initial, or of a Retry without its integrity tag. Empty without one.
     pub token: Range<usize>,
     /// Bytes in the datagram, header and tag included.
     pub length: u32,
-    /// In full; `None` where protection could not be removed, or a [cut](Decryption::HeaderOnly) packet does not show it.
+    /// The packet number in full; `None` where protection could not be removed, or a [cut](Decryption::HeaderOnly) packet does not show it.
     pub packet_number: Option<u64>,
-    /// Of a 1-RTT packet whose header protection was removed.
+    /// Key phase of a 1-RTT packet whose header protection was removed.
     pub key_phase: Option<bool>,
     /// How far the protection was removed.
     pub decryption: Decryption,

@@ -27,9 +27,9 @@ pub(crate) fn decode(largest: Option<u64>, truncated: u64, bytes: usize) -> u64 
 /// so that it is less than half a window from the largest one that was acknowledged to it (appendix A.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
-    /// Of packets that were decrypted.
+    /// One more than the largest number of packets that were decrypted.
     decrypted: u64,
-    /// Of packets that the peer acknowledged, in a packet that was decrypted.
+    /// One more than the largest number of packets that the peer acknowledged, in a packet that was decrypted.
     acknowledged: u64,
     /// Counted on from the largest certain number, by the headers of cut packets.
     counted: u64,
@@ -84,7 +84,8 @@ mod tests {
 
     use super::{Numbers, decode};
 
-    /// With numbers of one byte: the last packet that the window of a certain number reaches, and the first that it does not.
+    /// The test looks, with numbers of one byte, at the last packet that the window of a certain number reaches, and the first that it does
+    /// not.
     #[test]
     fn a_cut_packet_has_a_number_as_far_as_the_window_of_a_certain_one_reaches() {
         let mut numbers = Numbers::default();

@@ -17,9 +17,9 @@ const INITIAL_SALT_2: [u8; 20] = [
     0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb, 0xf9, 0xbd, 0x2e,
     0xd9,
 ];
-/// Of every AEAD in use, RFC 9001 section 5.3.
+/// Bytes of the tag of every AEAD in use, RFC 9001 section 5.3.
 pub(crate) const TAG_BYTES: usize = 16;
-/// Of AES-256 and ChaCha20.
+/// Bytes of a key of AES-256 and ChaCha20.
 const LONGEST_KEY_BYTES: usize = 32;
 /// RFC 9001 section 5.4.2.
 pub(crate) const SAMPLE_BYTES: usize = 16;
@@ -38,7 +38,7 @@ pub enum CipherSuite {
 }
 
 impl CipherSuite {
-    /// By its number in TLS, RFC 8446 appendix B.4. `None` for others.
+    /// Finds a suite by its number in TLS, RFC 8446 appendix B.4. `None` for others.
     pub fn from_number(number: u16) -> Option<Self> {
         match number {
             0x1301 => Some(CipherSuite::Aes128Gcm),
@@ -212,12 +212,13 @@ impl Derivation<'_> {
 }
 
 impl HeaderKey {
-    /// For a sender of loss bits.
+    /// Makes the key for a sender of loss bits.
     pub(crate) fn beside_loss_bits(self) -> Self {
         HeaderKey { short_bits: SHORT_BITS_BESIDE_LOSS_BITS, ..self }
     }
 
-    /// Of a packet from its first byte on; `None` when too little of it is there. RFC 9001 section 5.4.1.
+    /// Removes the header protection of a packet, given from its first byte on; `None` when too little of it is there. RFC 9001 section
+    /// 5.4.1.
     pub(crate) fn unmask(&self, packet: &[u8], packet_number_offset: usize) -> Option<Unmasked> {
         let sample_offset = packet_number_offset.checked_add(MAXIMUM_PACKET_NUMBER_BYTES)?;
         let sample = packet.get(sample_offset..sample_offset.checked_add(SAMPLE_BYTES)?)?;

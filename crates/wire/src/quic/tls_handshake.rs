@@ -5,9 +5,9 @@ use super::hello::{ClientOffer, ServerChoice};
 /// What the TLS handshake of a connection showed, as far as it was captured and could be decrypted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsHandshake {
-    /// Of the newest ClientHello: behind a HelloRetryRequest there is a second one.
+    /// What the newest ClientHello offers: behind a HelloRetryRequest there is a second one.
     pub offer: Option<ClientOffer>,
-    /// Of the ServerHello.
+    /// What the ServerHello chooses.
     pub choice: Option<ServerChoice>,
     /// Whether the server's EncryptedExtensions accept 0-RTT data.
     pub accepts_early_data: Option<bool>,

@@ -52,11 +52,11 @@ struct Step {
     form: StepForm,
     number_bytes: u8,
     numbers_skipped: u8,
-    /// From now on, the sender uses the next keys.
+    /// Whether the sender uses the next keys from now on.
     updates_keys: bool,
     has_later_id: bool,
     has_wrong_tag: bool,
-    /// In one datagram with the packet before.
+    /// Whether the packet is in one datagram with the packet before.
     is_coalesced: bool,
     has_moved: bool,
     frames: Vec<AnyFrame>,
@@ -448,7 +448,7 @@ fn extension_list(hello: &Hello, has_parameters: bool) -> Vec<u8> {
     [&(list.len() as u16).to_be_bytes(), &list[..]].concat()
 }
 
-/// As a `preferred_address` it gives out a connection ID that begins with another one of the same end: what follows that one
+/// Whether a value, as a `preferred_address`, gives out a connection ID that begins with another one of the same end: what follows that one
 /// in a packet could be taken for its end.
 fn is_misleading(value: &[u8]) -> bool {
     let id = value.get(25..).unwrap_or_default();

@@ -24,7 +24,7 @@ pub const LABELS: [(SecretLabel, &str); 5] = [
 pub const SUITES: [(u16, ClientRandom); 3] = [(0x1301, [0x11; 32]), (0x1303, [0x11; 32]), (0x1302, [0x22; 32])];
 
 pub const CLIENT_ID: &[u8] = b"client..";
-/// Of the handshake. Shorter than [`LATER_ID`]: an endpoint may mix lengths.
+/// The server's connection ID of the handshake. Shorter than [`LATER_ID`]: an endpoint may mix lengths.
 pub const SERVER_ID: &[u8] = b"server.";
 /// One that the server gives out later.
 pub const LATER_ID: &[u8] = b"another.";

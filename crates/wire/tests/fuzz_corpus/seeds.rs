@@ -136,7 +136,7 @@ fn capture_seeds(captures: &[(String, Vec<u8>)]) -> Vec<Seed> {
     seeds
 }
 
-/// As many whole blocks of a little-endian pcapng as a seed may have.
+/// Returns as many whole blocks of a little-endian pcapng as a seed may have.
 fn first_blocks(capture: &[u8]) -> Vec<u8> {
     let mut end = 0;
     while let Some(length) = capture.get(end + 4..end + 8) {

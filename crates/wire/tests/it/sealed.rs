@@ -281,11 +281,11 @@ fn behind_a_retry_the_keys_of_cut_initial_packets_are_to_be_proven_again() {
     assert_eq!(number_of_cut(&mut dissector, Form::Initial, Role::Client, 1 | TO_LATER_ID, 3), Some(3));
 }
 
-/// Of a second connection between the same addresses.
+/// Session of a second connection between the same addresses.
 const SECOND: Session = Session { client_id: b"client 2", server_id: b"server 2", ..SESSION };
-/// Of [`Plain`]: the client's first Initial of [`SECOND`] is for another ID than that of the first connection.
+/// Bits in the flags of [`Plain`]: the client's first Initial of [`SECOND`] is for another ID than that of the first connection.
 const TO_LONGEST_ID: u8 = 12;
-/// In a packet with a long header, behind first byte, version and length.
+/// Offset of the destination connection ID in a packet with a long header, behind first byte, version and length.
 const DESTINATION_OFFSET: usize = 6;
 
 fn sealed_of_second(form: Form, sender: Role, flags: u8, packet_number: u32) -> Vec<u8> {

@@ -22,7 +22,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// From its first datagram.
+    /// Reads a client from its first datagram.
     pub fn new(address: SocketAddr, initial: &[u8]) -> Client {
         let (length, rest) = initial[5..].split_first().expect("a long header");
         let (destination, rest) = rest.split_at((*length).into());

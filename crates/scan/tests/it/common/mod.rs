@@ -33,7 +33,7 @@ pub struct Behaviour {
     pub retries: bool,
     /// Answers requests.
     pub speaks_http3: bool,
-    /// With a field `alt-svc` of so many bytes in each response, if more than none.
+    /// Length of the field `alt-svc` in each response, in bytes; 0 for no such field.
     pub alt_svc_bytes: usize,
     /// Closes the connection behind a response.
     pub closes: bool,
@@ -68,7 +68,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// On a port that the kernel chooses.
+    /// Starts a server on a port that the kernel chooses.
     pub fn start(behaviour: Behaviour) -> Server {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         socket.set_read_timeout(Some(Duration::from_millis(5))).expect("a timeout");

@@ -136,7 +136,8 @@ impl Connection {
         Ok(opened)
     }
 
-    /// By the handshake where it was seen, by trial where it was not. Finds none where the handshake leaves several secrets.
+    /// Finds a sender's keys by the handshake where it was seen, by trial where it was not. Finds none where the handshake leaves several
+    /// secrets.
     fn find_one_rtt_keys(
         &mut self,
         sender: Role,

@@ -85,7 +85,7 @@ const KNOWN_TYPES: [u64; 30] = [
 pub enum ExtensionFrame {
     /// TIME_STAMP
     TimeStamp {
-        /// As in the frame; shift by the sender's `ack_delay_exponent` for µs since an epoch of its own.
+        /// The time as in the frame; shift by the sender's `ack_delay_exponent` for µs since an epoch of its own.
         time_stamp: u64,
     },
     /// RESET_STREAM_AT

@@ -5,7 +5,7 @@
 #[derive(Clone)]
 pub struct Record {
     pub interface: u32,
-    /// In the container's own ticks.
+    /// Time in the container's own ticks.
     pub ticks: u64,
     pub frame_length: u32,
     pub captured: Vec<u8>,
