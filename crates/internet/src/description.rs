@@ -16,7 +16,7 @@ pub use population::Population;
 /// Everything that a scanner can meet.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
-    /// Seed of all random numbers: jitter and rubbish.
+    /// Seed of all random numbers, such as those of jitter, of rubbish and of a population's distances.
     pub seed: u64,
     /// Networks. Every address of theirs leads to the Internet; one without a host is silent.
     pub groups: Vec<Group>,
@@ -107,7 +107,7 @@ pub struct Name {
 /// How a name resolves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// The name resolves to these: A and AAAA records, and none where the list has none of that family.
+    /// The name resolves to addresses: A and AAAA records, and none where the list has none of that family.
     Addresses {
         /// Addresses in the order of the answer.
         addresses: Vec<IpAddr>,

@@ -13,7 +13,7 @@ pub struct ExchangeInterval {
     pub end_seconds: f64,
     /// Requests or handshakes that were complete at the clients.
     pub count: u64,
-    /// Rate by the clients' clocks. `None`: none of them has written a line in between.
+    /// Requests or handshakes in a second, by the clients' clocks. `None`: none of them has written a line in between.
     pub per_second: Option<f64>,
     /// Smoothed round-trip time of the first client's newest connection, in nanoseconds.
     pub rtt_ns: Option<u64>,
@@ -45,7 +45,7 @@ pub struct Exchanges {
     pub load: &'static str,
     /// Complete at the clients.
     pub count: u64,
-    /// Seconds from the last line of progress before the first one to the line with the last one.
+    /// Seconds from the last line of progress before the first request or handshake to the line with the last one.
     pub seconds: f64,
     /// `None`: the test was too short, see [`Self::notes`].
     pub per_second: Option<f64>,

@@ -67,7 +67,7 @@ pub struct Interval {
     pub end_seconds: f64,
     /// Bytes that arrived.
     pub bytes: u64,
-    /// Rate by the clocks of the ends that count. `None`: none of them has written a line in between.
+    /// Bits in a second, by the clocks of the ends that count. `None`: none of them has written a line in between.
     pub bits_per_second: Option<f64>,
     /// Round-trip time of the end that sends, at the end of the interval, in nanoseconds. `None`: it does not say.
     pub rtt_ns: Option<u64>,

@@ -148,7 +148,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 pub struct Figures {
     /// How many there were.
     pub count: u64,
-    /// Mean of all.
+    /// Mean of all values.
     pub mean_ns: Option<f64>,
     /// Half of them took at most this.
     pub p50_ns: Option<u64>,

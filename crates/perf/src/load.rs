@@ -20,9 +20,9 @@ pub enum Load {
 /// Bytes of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sizes {
-    /// Bytes from the client.
+    /// Bytes of a request, from the client.
     pub request_bytes: u64,
-    /// Bytes from the server.
+    /// Bytes of a response, from the server.
     pub response_bytes: u64,
 }
 

@@ -51,7 +51,7 @@ pub enum BadProgress {
     /// Nobody knows when what the first line counts began.
     #[error("line 1 of the progress file: found {found} bytes, expected 0; the first line comes before the first byte")]
     Late {
-        /// Bytes in both directions.
+        /// Bytes that the first line counts in both directions.
         found: u64,
     },
     /// A counter or the clock went back.
@@ -63,9 +63,9 @@ pub enum BadProgress {
         number: u64,
         /// Which one.
         field: &'static str,
-        /// Its value in this line.
+        /// Value of the counter or clock in this line.
         found: u64,
-        /// Its value in the line before.
+        /// Value of the counter or clock in the line before.
         before: u64,
     },
 }

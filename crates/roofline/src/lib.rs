@@ -100,7 +100,7 @@ impl<T> From<Result<T, Unmeasured>> for Part<T> {
 pub struct Cost {
     /// Cost of the end that sends, in CPU nanoseconds for each byte of UDP payload.
     pub send_ns_per_byte: f64,
-    /// Cost of the end that receives, in the same unit.
+    /// Cost of the end that receives, in CPU nanoseconds for each byte of UDP payload.
     pub receive_ns_per_byte: f64,
 }
 

@@ -14,7 +14,7 @@ pub enum Split {
         cryptography_ns_per_byte: f64,
         /// Time in the kernel, below system calls that send. Over a loopback this is also what delivers a packet.
         kernel_send_ns_per_byte: f64,
-        /// Below those that receive.
+        /// Time in the kernel, below system calls that receive.
         kernel_receive_ns_per_byte: f64,
         /// Anywhere else in the kernel: waiting, timers, memory.
         kernel_other_ns_per_byte: f64,

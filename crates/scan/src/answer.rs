@@ -95,7 +95,7 @@ pub struct KeptPacket {
 /// What became of a [`Request`](crate::Request).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Number of the request.
+    /// ID of the request.
     pub id: u64,
     /// Address of the request.
     pub address: SocketAddr,
@@ -105,7 +105,7 @@ pub struct Answer {
     pub outcome: Outcome,
     /// When the first datagram was sent, in nanoseconds since the Unix epoch; when it was asked for where none was sent.
     pub started: u64,
-    /// Time from then until the datagram was received with which the handshake completed, by the kernel's time of reception.
+    /// Nanoseconds from `started` until the datagram was received with which the handshake completed, by the kernel's time of reception.
     pub handshake_ns: Option<u64>,
     /// Application protocol that the server chose.
     pub application_protocol: Option<String>,

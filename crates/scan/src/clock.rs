@@ -41,7 +41,8 @@ impl Moment {
         }
     }
 
-    /// Nanoseconds by which the real-time clock was set forwards between two moments. `None`: by nothing that can be told from slewing.
+    /// Nanoseconds by which the real-time clock was set forwards between two moments; negative where it was set back. `None`: by nothing
+    /// that can be told from slewing.
     pub fn step_until(self, later: Moment) -> Option<i64> {
         let elapsed = later.monotonic_ns.saturating_sub(self.monotonic_ns);
         let step = i128::from(later.unix_ns) - i128::from(self.unix_ns) - i128::from(elapsed);

@@ -78,9 +78,9 @@ impl Mark {
 pub struct IcmpError {
     /// Where the datagram was going to.
     pub destination: SocketAddr,
-    /// Type of the message, of ICMPv4 or ICMPv6, as the destination is.
+    /// Type of the message: of ICMPv4 or ICMPv6, as the destination is.
     pub kind: u8,
-    /// Code of that type.
+    /// Code of the message, within its type.
     pub code: u8,
     /// Largest size that fits, in bytes, for datagrams that are too big.
     pub information: u32,

@@ -13,8 +13,8 @@ use crate::sockets::{self, BATCH, Report, Room, Sent, Socket};
 const BATCHES_IN_A_ROW: usize = 4;
 /// Calls in a row that fail by errors of datagrams that were sent before. Then those that wait stay until the next turn.
 const MOST_FAILURES: u32 = 32;
-/// Number of calls that fail without an ICMP error that explains it, from which on the datagram itself is why. The first one may be
-/// explained by an error that was read a moment before.
+/// Number of calls in a row that fail without an ICMP error that explains it, from which on the datagram itself is why. The first one may
+/// be explained by an error that was read a moment before.
 const UNEXPLAINED: u32 = 2;
 /// Waiting is never longer, in nanoseconds.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;

@@ -53,7 +53,7 @@ pub struct Pie<P> {
     random: Random,
     waiting: Fifo<P>,
     probability: f64,
-    /// The delay, in seconds.
+    /// The delay of the packet that left last, in seconds; 0 where nothing waits.
     delay: f64,
     /// The delay at the last update, in seconds.
     delay_before: f64,

@@ -19,9 +19,9 @@ pub struct UdpInterval {
     pub packets: u64,
     /// Bytes of their UDP payload.
     pub bytes: u64,
-    /// Bits of these bytes in a second, by the time between the readings.
+    /// Bits of UDP payload that arrived in a second, by the time between the readings.
     pub bits_per_second: f64,
-    /// Datagrams up to the last one that arrived that did not arrive themselves. Negative: more came than were missing, late ones.
+    /// Datagrams that are missing among those up to the last one that arrived. Negative: more came than were missing, late ones.
     pub lost_packets: i64,
     /// Datagrams that were sent before one that had arrived already.
     pub out_of_order: u64,
@@ -68,7 +68,7 @@ pub struct UdpSummary {
     pub bits_per_second: Option<f64>,
     /// Datagrams that were sent and did not arrive.
     pub lost_packets: u64,
-    /// Share of the lost datagrams in all that were sent, 0 to 1. `None`: none was.
+    /// Share of the sent datagrams that were lost, 0 to 1. `None`: none was sent.
     pub lost_share: Option<f64>,
     /// Datagrams that were sent before one that had arrived already.
     pub out_of_order: u64,

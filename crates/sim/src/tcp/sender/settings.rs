@@ -24,7 +24,7 @@ pub struct SenderSettings {
     pub recovery: Recovery,
     /// Whether packets are spaced.
     pub pacing: Option<PacingSettings>,
-    /// Bounds of the retransmission timer.
+    /// Settings of the retransmission timer.
     pub rto: RtoSettings,
     /// Whether queues may mark its packets (RFC 3168).
     pub ecn: bool,
