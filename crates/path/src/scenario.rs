@@ -141,7 +141,7 @@ fn drop_rate(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, S
     Ok(vec![stage("drop-rate", settings)])
 }
 
-/// Makes the stage that changes a byte among the first ones, with options as those of [`drop_rate`]: the simulator draws its place from 0 to 50.
+/// Makes the stage that changes a byte among the first ones, with the options of [`drop_rate`]: the simulator draws its place from 0 to 50.
 fn corrupt_rate(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, String> {
     let percent = options.number(&format!("rate_{direction}"), 0..=100)?;
     let burst = options.optional_number(&format!("burst_{direction}"), 0..=1_000_000)?;

@@ -77,8 +77,8 @@ impl Description {
     }
 }
 
-/// Addresses of a prefix, in the order of numbers. It leaves out the first and the last of IPv4, which people take for those of a network,
-/// and the first of IPv6.
+/// Addresses of a prefix, in the order of numbers. The first and the last of IPv4, which people take for those of a network, are
+/// left out, and so is the first of IPv6.
 fn addresses_of(prefix: &IpNet) -> Box<dyn Iterator<Item = IpAddr>> {
     match prefix {
         IpNet::V4(prefix) => Box::new(prefix.hosts().map(IpAddr::V4)),

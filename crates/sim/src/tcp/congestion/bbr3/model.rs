@@ -158,7 +158,7 @@ fn inflight_at_loss(lost: f64, tx_in_flight: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Losses are just the threshold's share of the volume that [`inflight_at_loss`] gives.
+    /// Losses are just the threshold's share of the volume that `inflight_at_loss` gives.
     #[test]
     fn losses_cross_the_threshold_at_two_percent_of_what_was_in_flight() {
         for (lost, in_flight) in [(3.0, 120.0), (1.0, 40.0), (10.0, 480.0)] {
