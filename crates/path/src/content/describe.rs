@@ -8,8 +8,8 @@ const NOT_READABLE: &str = "(not readable)";
 const FOREIGN_BYTES: &str = "bytes that could not be read";
 
 impl Content {
-    /// Describes the datagram in words, such as `server datagram 2 (flight 1, datagram 2): Initial 1 [ACK 0, CRYPTO 0..90], Handshake 0
-    /// [CRYPTO 0..1021]`.
+    /// Describes the datagram in words, such as
+    /// `server datagram 2 (flight 1, datagram 2): Initial 1 [ACK 0, CRYPTO 0..90], Handshake 0 [CRYPTO 0..1021]`.
     pub fn describe(&self) -> String {
         let place = match (self.probe, self.flight) {
             (Probe::Number(number), _) => format!(" (probe {number})"),
