@@ -103,7 +103,7 @@ pub struct ProcessEnd {
     pub stray_files: Vec<String>,
 }
 
-/// Number of stray files that are named.
+/// Most stray files that are named.
 pub const MOST_STRAY_FILES: usize = 20;
 
 /// CPU time used during the client's lifetime.

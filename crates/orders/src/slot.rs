@@ -18,7 +18,7 @@ pub const ORDERS_MAGIC: [u8; 8] = *b"QLORDER1";
 pub const RESULTS_MAGIC: [u8; 8] = *b"QLRESLT1";
 /// Room for header and manifest in front of the blobs of results; they hold counters and names only.
 pub const MANIFEST_ROOM: u64 = 2 << 20;
-/// Number of log files of one role that are handed over.
+/// Most log files of one role that are handed over.
 pub const MOST_LOGS: usize = 1000;
 
 /// Exit status of QEMU when the agent has powered the machine off: the device `isa-debug-exit` makes `value * 2 + 1` of what is

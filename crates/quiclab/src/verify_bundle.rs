@@ -27,7 +27,7 @@ use crate::{
     verify::repeat,
 };
 
-/// Number of wrong files that are listed.
+/// Most wrong files that are listed.
 const MOST_WRONG: usize = 20;
 
 /// What came of a bundle.

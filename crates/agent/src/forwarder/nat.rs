@@ -13,7 +13,7 @@ use quiclab_path::{
     spec::{StageSettings, StageSpec},
 };
 
-/// Number of ports that are given out at most: they are drawn at random, and most draws must find a free one.
+/// Most ports that are given out: they are drawn at random, and most draws must find a free one.
 const MOST_BINDINGS: usize = 60_000;
 /// Last bytes of addresses: neither a network's nor a broadcast address.
 const LAST_BYTES: std::ops::RangeInclusive<u8> = 1..=254;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{question, signed_milliseconds};
 use crate::{cli::InstantAckArguments, output};
 
-/// Number of combinations that are allowed: more would be a table that nobody reads.
+/// Most combinations that are allowed: more would be a table that nobody reads.
 const MOST_POINTS: usize = 10_000;
 /// 3 x delay / RTT where the delay is three round trips: above it an instant ACK causes probes.
 const NEEDLESS_FROM_RTTS: f64 = 9.0;

@@ -7,7 +7,7 @@ use quiclab_path::content::{Direction, data_of_words};
 use quiclab_record::{PathSeen, Record};
 use serde_json::{Value, json};
 
-/// Number of lines that are shown; more are only counted.
+/// Most lines that are shown; more are only counted.
 const MOST_SHOWN: usize = 20;
 
 /// What both runs lost.

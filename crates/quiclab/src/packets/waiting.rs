@@ -10,7 +10,7 @@ use super::row::Row;
 
 /// A packet that so many later ones overtook on the way to the other tap was dropped; a path that reorders moves fewer.
 const OVERTAKEN_BY: u32 = 64;
-/// Time of the capture that a packet waits at most, in nanoseconds.
+/// Longest time of the capture that a packet waits, in nanoseconds.
 const LONGEST_WAIT_NS: u64 = 3_000_000_000;
 /// Packets that wait at most.
 const MOST_WAITING: usize = 20_000;

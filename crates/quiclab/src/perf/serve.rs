@@ -28,7 +28,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the connection of a client that is refused stays.
 const REFUSED: Duration = Duration::from_secs(1);
-/// Number of them that are kept open at a time.
+/// Most connections of refused clients that are kept open at a time.
 const MOST_REFUSED: usize = 16;
 /// How old CPU times may be: reading them takes a while.
 const CPU_AGE: Duration = Duration::from_millis(200);

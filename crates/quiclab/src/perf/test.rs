@@ -422,7 +422,7 @@ impl Test<'_> {
     }
 }
 
-/// Name of a client, counted from 1, in the folder for logs.
+/// Name of a client's folder for logs; clients are counted from 1.
 pub fn client_name(number: u64) -> String {
     if number == 1 { "client".to_owned() } else { format!("client-{number}") }
 }

@@ -25,7 +25,7 @@ use crate::{
     schedule::{Feed, Job},
 };
 
-/// Number of stacks that are compiled at the same time.
+/// Most stacks that are compiled at the same time.
 const AT_ONCE: usize = 2;
 
 /// Finds out what is to be run, stack by stack.

@@ -437,7 +437,7 @@ fn the_kernels_tcp_has_the_numbers_of_a_stack() {
 /// What stacks do wrong to each other: docs/results/throughput.md. quiclab says it, and so it is no failure of quiclab.
 const FAULTS: [&str; 3] = ["too many gaps in stream buffer", "FLOW_CONTROL", "| ERR_INTERNAL"];
 
-/// Memory of an endpoint, in bytes, however much it carries.
+/// Most memory of an endpoint, in bytes, however much it carries.
 const MOST_MEMORY: u64 = 200 << 20;
 
 /// Minutes, and builds of all stacks: `make test-perf`.

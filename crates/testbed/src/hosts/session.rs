@@ -56,7 +56,7 @@ pub(super) const HAS_AGENT: &str = "is there";
 pub(super) const NEEDS_AGENT: &str = "is needed";
 /// The agent arrived.
 pub(super) const GOT_AGENT: &str = "has arrived";
-/// Number of lines of the host's own that are skipped before the script's first one; more are too many.
+/// Most lines of the host's own that are skipped before the script's first one.
 const MOST_NOISE: usize = 1000;
 /// The longest answer: a manifest, which has this much room in a slot.
 const LONGEST_LINE: u64 = MANIFEST_ROOM;

@@ -65,7 +65,7 @@ pub struct Watch {
 struct Judge {
     patience: Patience,
     has_begun: bool,
-    /// Time since when it sleeps, and what it had used then; `None` while it does not.
+    /// Time at which it was first seen asleep, and what it had used then; `None` while it is awake.
     asleep_since: Option<(Duration, Duration)>,
 }
 

@@ -30,7 +30,7 @@ const CHAIN: &str = "5113 B";
 /// A probe timeout that is nobody's own, and a one-way delay at which it passes before an answer comes, and the usual one does not.
 const DEFAULT_PTO: Duration = Duration::from_millis(300);
 const LONG_DELAY: Duration = Duration::from_millis(400);
-/// Packets of small batches.
+/// Most packets of a small batch.
 pub const SEGMENTS: u32 = 2;
 /// Number of several files, and how many of them the client may ask for at the same time.
 const FILES: u32 = 12;
