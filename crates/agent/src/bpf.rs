@@ -27,10 +27,10 @@ pub const STORE_IMMEDIATE: u8 = 0x7a;
 pub const STORE: u8 = 0x7b;
 pub const ATOMIC: u8 = 0xdb;
 pub const LOAD: u8 = 0x79;
-/// Of 32 bits.
+/// Loads 32 bits.
 pub const LOAD_WORD: u8 = 0x61;
 pub const ADD_IMMEDIATE: u8 = 0x07;
-/// Of 32 bits; the upper half becomes 0.
+/// Adds 32 bits; the upper half becomes 0.
 pub const ADD_WORD_IMMEDIATE: u8 = 0x04;
 pub const ADD: u8 = 0x0f;
 pub const SHIFT_LEFT_IMMEDIATE: u8 = 0x67;
@@ -48,7 +48,7 @@ pub const ATOMIC_ADD: i32 = 0x00;
 pub const ATOMIC_FETCH: i32 = 0x01;
 pub const HELPER_MAP_LOOKUP_ELEM: i32 = 1;
 pub const HELPER_GET_CURRENT_UID_GID: i32 = 15;
-/// In the place of a source register: the number loaded is a map's descriptor, for the kernel to replace by its address.
+/// Stands in the place of a source register: the number loaded is a map's descriptor, for the kernel to replace by its address.
 const PSEUDO_MAP_FD: u8 = 1;
 
 /// `struct bpf_insn`: code, destination and source of 4 bits each, offset, immediate; the first in the lowest bits.
@@ -124,7 +124,7 @@ impl<const N: usize> CounterMap<N> {
         create_map(MAP_TYPE_ARRAY, size_of::<u32>(), N * size_of::<u64>(), entries).map(Self)
     }
 
-    /// For [`map_address`].
+    /// The map's descriptor, for [`map_address`].
     pub fn descriptor(&self) -> RawFd {
         self.0.as_raw_fd()
     }
@@ -174,7 +174,7 @@ impl NumberSet {
         Ok(Self(map))
     }
 
-    /// For [`map_address`].
+    /// The map's descriptor, for [`map_address`].
     pub fn descriptor(&self) -> RawFd {
         self.0.as_raw_fd()
     }

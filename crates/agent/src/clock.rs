@@ -7,7 +7,7 @@
 use anyhow::{Result, ensure};
 use nix::time::{ClockId, clock_gettime};
 
-/// Between which bounds the difference between the two clocks was, in nanoseconds.
+/// Bounds between which the difference between the two clocks was, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     least_ns: i128,

@@ -241,7 +241,7 @@ pub fn cpu_set(cpus: &[u32]) -> Result<Option<CpuSet>> {
     Ok((!cpus.is_empty()).then_some(set))
 }
 
-/// Until a process group has no member any more, a second at most.
+/// Waits until a process group has no member any more, a second at most.
 fn wait_until_empty(group: Pid) {
     let start = Instant::now();
     while killpg(group, None).is_ok() && start.elapsed() < Duration::from_secs(1) {

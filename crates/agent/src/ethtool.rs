@@ -18,7 +18,7 @@ const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETH_SS_FEATURES: u32 = 4;
 const ETH_GSTRING_LEN: usize = 32;
-/// More features than any kernel has; the tables below are sized by it.
+/// Most features that there is room for, more than any kernel has; the tables below are sized by it.
 const MAX_FEATURES: usize = 256;
 const MAX_BLOCKS: usize = MAX_FEATURES / 32;
 const UDP_SEGMENTATION: &str = "tx-udp-segmentation";

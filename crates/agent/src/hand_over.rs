@@ -23,13 +23,13 @@ use crate::{
     run::Finished,
 };
 
-/// More of what an endpoint prints is not kept.
+/// Most bytes that are kept of what an endpoint prints.
 const LONGEST_OUTPUT: u64 = 1 << 20;
-/// Of all names of one role's log files, in bytes: they are in the manifest, once or twice.
+/// Most bytes of all names of one role's log files together: they are in the manifest, once or twice.
 const LONGEST_NAMES: usize = 100 << 10;
 /// Files whose paths are longer than this are not kept. The record's own folder comes before them, and paths have an end.
 const LONGEST_NAME: usize = 1024;
-/// More files are not even looked at.
+/// Most files that are even looked at.
 const MOST_FILES: usize = 100_000;
 /// Written by the contract, and kept before other files.
 const FIRST: [&str; 2] = ["keys.log", "planned.csv"];

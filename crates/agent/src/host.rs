@@ -46,7 +46,7 @@ use crate::{
 
 /// The namespaces of a run's process. It stays in the host's network, whose interfaces its own are made from.
 const OWN: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-/// Longer requests are refused; certificates are most of them.
+/// Bytes of the longest request; longer ones are refused. Certificates are most of them.
 const LONGEST_REQUEST: usize = 16 << 20;
 const SILENCE: Duration = Duration::from_secs(LONGEST_SILENCE_SECONDS);
 

@@ -78,15 +78,15 @@ pub struct Jail {
     process: libc::pid_t,
     watch: OwnedFd,
     has_ended: bool,
-    /// As long as it is open, the process knows that this one lives.
+    /// End of a pipe: as long as it is open, the process knows that this one lives.
     lives: OwnedFd,
 }
 
 /// How the process ended.
 pub enum End {
-    /// By itself, with this status.
+    /// It ended by itself, with this status.
     Exit(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
 }
 
@@ -207,10 +207,10 @@ impl Drop for Jail {
     }
 }
 
-/// In a child: a pipe whose other end the parent alone holds.
+/// Descriptor, in a child, of a pipe whose other end the parent alone holds.
 static PARENT_LIVES: AtomicI32 = AtomicI32::new(-1);
 
-/// In a child: makes it end with its parent, and ends it where the parent has ended already. The process that was started first has no such
+/// Makes a child end with its parent, and ends it where the parent has ended already. The process that was started first has no such
 /// parent.
 fn end_with_parent() {
     let lives = PARENT_LIVES.load(Ordering::Relaxed);
@@ -228,7 +228,7 @@ fn end_with_parent() {
     }
 }
 
-/// In the child: ends with the parent, leaves its terminal, takes signals again, and waits until the parent has said who it is.
+/// Prepares the child: it ends with the parent, leaves its terminal, takes signals again, and waits until the parent has said who it is.
 /// False where the parent has ended.
 fn prepared(may_begin: &OwnedFd) -> bool {
     PARENT_LIVES.store(may_begin.as_raw_fd(), Ordering::Relaxed);

@@ -8,7 +8,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 /// A network namespace, kept alive by this handle.
 #[derive(Debug)]
 pub struct Namespace {
-    /// For error texts and counters.
+    /// Name for error texts and counters.
     pub name: &'static str,
     handle: OwnedFd,
 }

@@ -30,14 +30,14 @@ pub(crate) const ROOTS: &str = "/roots";
 /// Folders below a root that an endpoint may write to.
 pub(crate) const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
-/// More changes of a root file system are not looked at.
+/// Most changes of a root file system that are looked at.
 const MOST_CHANGES: usize = 100_000;
 
 /// Folders in memory for what is passed on or goes away, with their room as a share of the machine's memory: what is in them cannot be
 /// taken back when memory runs out.
 const SCRATCH: [(&str, &str); 3] = [("/tmp", "size=20%"), ("/run", "size=5%"), ("/dev/shm", "size=10%")];
 
-/// More letters of a stray file's path are not told.
+/// Most letters of a stray file's path that are told.
 const LONGEST_NAME: usize = 256;
 
 /// A mounted root, and the walls behind which it is seen.

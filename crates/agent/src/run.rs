@@ -87,7 +87,7 @@ pub trait Life {
     /// Whose CPU time counts.
     fn meter(&self) -> Meter;
 
-    /// Before anything else.
+    /// Called before anything else.
     ///
     /// # Errors
     /// What the kernel answers.

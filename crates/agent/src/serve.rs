@@ -37,7 +37,7 @@ use crate::{
 /// The namespaces that a run has to itself.
 const OWN: libc::c_int =
     libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-/// Longer orders are refused; certificates and file names are most of them.
+/// Bytes of the longest orders; longer ones are refused. Certificates and file names are most of them.
 const LONGEST_ORDERS: usize = 16 << 20;
 /// Signals by which somebody asks this process to end.
 const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
@@ -116,7 +116,7 @@ fn understood(line: &[u8]) -> Result<Orders> {
     Ok(orders)
 }
 
-/// On a host the agent is a guest: it counts what its endpoints use, and sets nothing.
+/// The agent on a host, where it is a guest: it counts what its endpoints use, and sets nothing.
 struct Guest;
 
 impl run::Life for Guest {

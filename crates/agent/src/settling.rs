@@ -28,11 +28,11 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// How to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settling {
-    /// As long as the kernel likes: in virtual time, before a machine is saved.
+    /// Waits as long as the kernel likes: in virtual time, before a machine is saved.
     Patient,
-    /// With shorter pauses between the reports, and until they have come.
+    /// Has shorter pauses between the reports, and waits until they have come.
     Hurried,
-    /// Not at all: the hosts have no IPv6, whose groups are the only ones to be reported.
+    /// Does not wait at all: the hosts have no IPv6, whose groups are the only ones to be reported.
     WithoutIpv6,
 }
 
@@ -55,7 +55,7 @@ impl Settling {
     }
 }
 
-/// Until the kernel has noticed that this namespace's link is up, and has sent no reports for some time since.
+/// Waits until the kernel has noticed that this namespace's link is up, and has sent no reports for some time since.
 fn wait_for_reports() -> Result<()> {
     let start = Instant::now();
     let (mut sent, mut since) = (0, start);

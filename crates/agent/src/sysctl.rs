@@ -25,7 +25,7 @@ const IPV6: [(&str, &str); 7] = [
     ("autoconf", "0"),
 ];
 
-/// For the calling thread's namespace, which is an endpoint's.
+/// Sets what the calling thread's namespace needs, which is an endpoint's.
 ///
 /// # Errors
 /// Where the kernel has no such settings or refuses them.
@@ -42,7 +42,7 @@ pub(crate) fn of_host(settling: Settling) -> Result<()> {
     IPV6.iter().try_for_each(|(name, value)| set("ipv6", name, value))
 }
 
-/// For the calling thread's namespace: no IPv6 at all.
+/// Switches IPv6 off in the calling thread's namespace.
 ///
 /// # Errors
 /// Where the kernel has no such setting or refuses it.
@@ -50,7 +50,7 @@ pub(crate) fn without_ipv6() -> Result<()> {
     set("ipv6", "disable_ipv6", "1")
 }
 
-/// For the interfaces there are and for those to come.
+/// Sets a value for the interfaces there are and for those to come.
 fn set(family: &str, name: &str, value: &str) -> Result<()> {
     let folder = Path::new("/proc/sys/net").join(family).join("conf");
     for entry in fs::read_dir(&folder).with_context(|| format!("{family} of this kernel"))? {

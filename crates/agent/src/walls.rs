@@ -45,7 +45,7 @@ pub struct Walls {
     user_namespace: OwnedFd,
     /// Process 1.
     keeper: Jail,
-    /// Of the agent itself.
+    /// PID namespace of the agent itself.
     own_processes: OwnedFd,
     processes: PathBuf,
 }

@@ -61,7 +61,7 @@ impl BundleError {
         move |source| Self::Damaged { place: place.to_owned(), source }
     }
 
-    /// Of an archive that is being written or read as a whole.
+    /// Makes the error of an archive that is being written or read as a whole.
     pub(crate) fn zip(place: &str) -> impl FnOnce(ZipError) -> Self + '_ {
         move |error| match error {
             ZipError::Io(source) => Self::Damaged { place: place.to_owned(), source },

@@ -12,7 +12,7 @@ use crate::{BundleError, SUMS, check_name};
 
 /// How hard files are compressed: zlib's usual level.
 const LEVEL: i64 = 6;
-/// Longer files get the sizes of 64 bits of zip64. Less than 4 GiB, because compressed data can be a little longer than the file.
+/// Longest file without zip64's sizes of 64 bits. Less than 4 GiB, because compressed data can be a little longer than the file.
 const LARGE: u64 = 0xF000_0000;
 /// What is read at once.
 const CHUNK: usize = 1 << 17;

@@ -47,7 +47,7 @@ pub struct Series {
     pub subject: Subject,
     /// The step of the first value.
     pub first_step: u32,
-    /// By name of the counter, how much was counted in each step. All have the same length.
+    /// What was counted in each step, by name of the counter. All have the same length.
     pub counters: BTreeMap<String, Vec<u64>>,
 }
 

@@ -11,11 +11,11 @@ pub const SNAPLEN_BYTES: u32 = 128;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossTraffic {
-    /// By which protocol.
+    /// Protocol of the traffic, with its settings.
     pub flow: CrossFlow,
     /// Whether it goes over IPv6, and not IPv4.
     pub over_ipv6: bool,
-    /// From the time at which the server listens, before the client starts.
+    /// Start of the traffic, from the time at which the server listens, before the client starts.
     pub start_ns: u64,
     /// How long it lasts; `None`: until the client ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ pub enum CrossFlow {
     },
     /// Datagrams at a constant rate.
     Udp {
-        /// Of the payload; more than 0.
+        /// Rate of the payload; more than 0.
         rate_bits_per_second: u64,
         /// Payload of each; more than 0.
         datagram_bytes: u32,
@@ -54,7 +54,7 @@ pub struct CrossTrafficReport {
     /// TCP segments that were sent again; `None` of datagrams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<u64>,
-    /// From the first packet until the last was handed over.
+    /// Time from the first packet until the last was handed over.
     pub lifetime_ns: u64,
     /// Whether it ended by itself, so that what did not arrive was dropped on the way.
     pub is_complete: bool,

@@ -80,7 +80,7 @@ pub struct SuperPackets {
     pub packets: u64,
 }
 
-/// More drops are counted and not listed.
+/// Most drops that are listed; more are only counted.
 pub const MOST_DROPS: usize = 10_000;
 /// Bytes of all words of listed drops together. With it the list fits into the manifest of a slot.
 pub const MOST_DROP_WORDS: usize = 300 << 10;

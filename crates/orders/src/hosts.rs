@@ -12,7 +12,7 @@ use crate::{orders::Orders, slot::Manifest};
 pub const PROTOCOL: u32 = 3;
 /// How often quiclab says that it is still there, in seconds.
 pub const HEARTBEAT_SECONDS: u64 = 5;
-/// After so long without a word an agent takes quiclab for dead.
+/// Seconds without a word after which an agent takes quiclab for dead.
 pub const LONGEST_SILENCE_SECONDS: u64 = 30;
 /// UDP port at which the server's agent answers while clocks are being compared.
 pub const CLOCK_PORT: u16 = 4432;
@@ -21,21 +21,21 @@ pub const CLOCK_PORT: u16 = 4432;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// To read its clock.
+    /// Asks it to read its clock.
     Clock,
     /// Which of these folders it does not have.
     Missing {
         /// Their names.
         names: Vec<String>,
     },
-    /// To store a folder. Its archive, as tar, follows the line.
+    /// Asks it to store a folder. Its archive, as tar, follows the line.
     Store {
         /// The folder's name.
         name: String,
         /// Length of the archive.
         bytes: u64,
     },
-    /// To build its part of a run. What follows until [`Request::Finish`] or [`Request::Abort`] is about this run.
+    /// Asks it to build its part of a run. What follows until [`Request::Finish`] or [`Request::Abort`] is about this run.
     Begin(Box<Part>),
     /// The server: to answer at [`CLOCK_PORT`].
     Echo,
@@ -48,7 +48,7 @@ pub enum Request {
     Overhear,
     /// The sniffer: to say what it heard of them, as [`Answer::Exchanges`] with its own times instead of the client's.
     Overheard,
-    /// To install queues, to switch offloads off and to start the taps.
+    /// Asks it to install queues, to switch offloads off and to start the taps.
     Shape,
     /// The server's host: to begin to sample what it does. The client's host does so by itself.
     Sample,
@@ -64,11 +64,11 @@ pub enum Request {
     Stop,
     /// The wire: to wait until its queues are empty.
     Drain,
-    /// To end the endpoint, to stop the taps, to read all counters, and to take away what shapes the path: clocks can be compared again.
+    /// Asks it to end the endpoint, stop the taps, read all counters, and take away what shapes the path: clocks can be compared again.
     Settle,
-    /// To end the run, and to hand over what there is.
+    /// Asks it to end the run, and to hand over what there is.
     Finish,
-    /// To end the run at once. Always answered by [`Answer::Aborted`].
+    /// Asks it to end the run at once. Always answered by [`Answer::Aborted`].
     Abort,
 }
 
@@ -102,7 +102,7 @@ pub enum Answer {
     },
     /// Packets exchanged with the server's agent.
     Exchanges {
-        /// In the order in which they were sent; those that were lost are absent.
+        /// The exchanges in the order in which their packets were sent; those that were lost are absent.
         exchanges: Vec<Exchange>,
     },
     /// What became of the server's start.

@@ -9,11 +9,11 @@ use crate::forwarder::Forwarder;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// On the wire's interface towards the client.
+    /// Disciplines on the wire's interface towards the client.
     pub to_client: Vec<Discipline>,
-    /// On the wire's interface towards the server.
+    /// Disciplines on the wire's interface towards the server.
     pub to_server: Vec<Discipline>,
-    /// On the server's own interface.
+    /// Disciplines on the server's own interface.
     pub server: Vec<Discipline>,
     /// Packets towards the server to drop before they reach the disciplines, counted from 1, in order.
     pub drops_to_server: Vec<u32>,
@@ -159,7 +159,7 @@ pub struct Fq {
     /// How far ahead a send time may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon_us: Option<u32>,
-    /// By how much its timer may be late.
+    /// Time by which its timer may be late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_slack_ns: Option<u32>,
 }

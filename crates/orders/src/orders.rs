@@ -21,7 +21,7 @@ pub struct Orders {
     /// when an interface gets an address, up to a second later. Only `serve` accepts `false`.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub has_ipv6: bool,
-    /// By how much the endpoints' timers may be late (`PR_SET_TIMERSLACK`).
+    /// Time by which the endpoints' timers may be late (`PR_SET_TIMERSLACK`).
     pub timer_slack_ns: u64,
     /// What is captured; `None` captures nothing.
     pub tap: Option<Tap>,

@@ -15,7 +15,7 @@ pub struct Report {
     pub server: Option<ProcessEnd>,
     /// The client's end.
     pub client: Option<ProcessEnd>,
-    /// From the client's start to its end.
+    /// Time from the client's start to its end.
     pub client_lifetime_ns: Option<u64>,
     /// CPU time used during the client's lifetime; `None` where there was no client.
     pub cpu_use: Option<CpuUse>,
@@ -103,7 +103,7 @@ pub struct ProcessEnd {
     pub stray_files: Vec<String>,
 }
 
-/// More stray files than these are not named.
+/// Most stray files that are named.
 pub const MOST_STRAY_FILES: usize = 20;
 
 /// CPU time used during the client's lifetime.
@@ -138,7 +138,7 @@ pub struct QdiscCounters {
     pub namespace: String,
     /// Its interface.
     pub interface: String,
-    /// For example `netem`.
+    /// Kind of the discipline, for example `netem`.
     pub kind: String,
     /// Handle, for example `1:0`.
     pub handle: String,

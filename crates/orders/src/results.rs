@@ -19,7 +19,7 @@ pub const ROLES: [&str; 2] = ["server", "client"];
 /// Why results cannot be those of the run that was ordered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
-    /// More blobs than a run leaves.
+    /// There are more blobs than a run leaves.
     #[error("found {found} files, expected at most {most}")]
     TooMany {
         /// How many there are.
@@ -73,7 +73,7 @@ pub enum BlobError {
         /// Where that ends.
         end: u64,
     },
-    /// More bytes than were ordered.
+    /// There are more bytes than were ordered.
     #[error("{what}: found {found} bytes, expected at most {most}")]
     TooLong {
         /// A blob, or all blobs of a folder.

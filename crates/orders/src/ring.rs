@@ -63,7 +63,7 @@ pub enum RingProblem {
         /// Its length.
         expected: usize,
     },
-    /// More bytes of a packet than it has.
+    /// The ring has more bytes of a packet than the packet has.
     #[error("found {captured} captured bytes of a packet of {length}")]
     TooManyCaptured {
         /// Bytes in the ring.

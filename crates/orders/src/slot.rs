@@ -18,7 +18,7 @@ pub const ORDERS_MAGIC: [u8; 8] = *b"QLORDER1";
 pub const RESULTS_MAGIC: [u8; 8] = *b"QLRESLT1";
 /// Room for header and manifest in front of the blobs of results; they hold counters and names only.
 pub const MANIFEST_ROOM: u64 = 2 << 20;
-/// More log files of one role are not handed over.
+/// Most log files of one role that are handed over.
 pub const MOST_LOGS: usize = 1000;
 
 /// Exit status of QEMU when the agent has powered the machine off: the device `isa-debug-exit` makes `value * 2 + 1` of what is
@@ -39,7 +39,7 @@ pub struct Manifest {
 /// One named piece of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blob {
-    /// For example `client/stderr`.
+    /// Name of the blob, for example `client/stderr`.
     pub name: String,
     /// Offset in the slot, in bytes.
     pub offset: u64,
@@ -80,7 +80,7 @@ pub enum SlotError {
         /// What there is.
         available: u64,
     },
-    /// Not the JSON that was expected.
+    /// The slot does not hold the JSON that was expected.
     #[error("offset {BLOCK} of the slot: {0}")]
     Json(#[from] serde_json::Error),
     /// Results that the orders cannot lead to.

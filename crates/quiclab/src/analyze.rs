@@ -140,7 +140,7 @@ fn dissector_settings(arguments: &AnalyzeArguments) -> DissectorSettings {
     DissectorSettings { server_port: arguments.server_port, interfaces_are_one_tap: arguments.merge_interfaces }
 }
 
-/// With so many threads; 0 counts as 1.
+/// Analyses a file with so many threads; 0 counts as 1.
 fn analyze_file(
     path: &Path,
     arguments: &AnalyzeArguments,

@@ -133,7 +133,7 @@ fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWri
     Ok(())
 }
 
-/// By what a packet can be found in a capture.
+/// Keys by which a packet can be found in a capture.
 pub(crate) fn keys(packet: &QlogPacket) -> Vec<PlannedKey> {
     let mut keys = Vec::new();
     if let (Some(QlogSpace::OneRtt), Some(number)) = (packet.space, packet.packet_number) {

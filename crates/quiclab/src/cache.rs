@@ -115,7 +115,7 @@ fn table(things: &[Thing]) -> String {
     table.to_string()
 }
 
-/// For people: three digits are enough.
+/// A number of bytes for people: three digits are enough.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),

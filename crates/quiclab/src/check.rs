@@ -85,7 +85,7 @@ struct Judged {
     /// Claims about runs that are not part of its plan.
     left_out: Vec<String>,
     failed_runs: usize,
-    /// Of runs in real time: what to look at before trusting a verdict.
+    /// What to look at before trusting a verdict on runs in real time.
     warnings: Vec<(String, String)>,
 }
 

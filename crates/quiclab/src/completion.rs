@@ -16,7 +16,7 @@ use quiclab_experiment::{setting_about, setting_keys, setting_words};
 
 use crate::cli::{Cli, CompletionsArguments, Shell};
 
-/// By which a shell asks.
+/// Variable of the environment by which a shell asks.
 const VARIABLE: &str = "COMPLETE";
 
 /// Answers a shell and ends the process, where a shell asks. To be called before anything is printed.

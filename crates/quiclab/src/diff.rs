@@ -114,7 +114,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
 
 /// The two records that were named. A pattern that the shell expanded may have become more.
 fn two(paths: &[PathBuf]) -> Result<[&Path; 2]> {
-    /// More are only counted.
+    /// Most paths that are shown; more are only counted.
     const MOST_SHOWN: usize = 6;
     if let [one, other] = paths {
         return Ok([one, other]);

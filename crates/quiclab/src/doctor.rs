@@ -28,7 +28,7 @@ use crate::{cli::DoctorArguments, figure_files::rsvg, laboratory::open, output, 
 
 /// Room for kernel, image, builds and saved states, and for the records of a quick profile.
 const WANTED_DISK_BYTES: u64 = 6 << 30;
-/// Of a virtual machine that transfers 100 MiB.
+/// Memory of a virtual machine that transfers 100 MiB.
 const WANTED_MEMORY_BYTES_PER_RUN: u64 = 3 << 29;
 
 /// One thing that was looked at.

@@ -35,7 +35,7 @@ struct Group {
     first_byte_ns: Option<[f64; 3]>,
     /// Means: of the client and of the server.
     probes: [Option<f64>; 2],
-    /// Of quiclab and both endpoints.
+    /// CPU time of quiclab and both endpoints.
     cpu_seconds: f64,
     /// What they were used for, except making folders, starting processes and writing the table.
     cpu_seconds_by_part: HandshakeCosts,
@@ -128,7 +128,7 @@ fn group(
     })
 }
 
-/// Of this process.
+/// CPU time of this process, user and system.
 fn cpu_seconds() -> Result<f64> {
     let used = getrusage(UsageWho::RUSAGE_SELF).context("getrusage")?;
     let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;

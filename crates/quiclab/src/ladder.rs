@@ -65,14 +65,14 @@ pub fn read(path: &Path, keys: &[u8], settings: DissectorSettings) -> Result<Lad
 #[derive(Default)]
 struct Connections {
     open: Vec<Connection>,
-    /// By the dissector's flow, the place in `open`; `None` where it is left out. The taps of a record see a connection as a flow each.
+    /// Place in `open` for each flow of the dissector; `None` where it is left out. The taps of a record see a connection as a flow each.
     flows: BTreeMap<usize, Option<usize>>,
     left_out: BTreeSet<[SocketAddr; 2]>,
 }
 
 /// A connection while it is read.
 struct Connection {
-    /// Of client and server.
+    /// Addresses of client and server.
     addresses: [SocketAddr; 2],
     start: Time,
     taps: LadderTaps,

@@ -87,9 +87,9 @@ struct Given<'a> {
 
 /// A transfer with all that is known of its packets.
 pub struct Seen {
-    /// As the page shows it.
+    /// The transfer as the page shows it.
     pub transfer: LookTransfer,
-    /// For verdicts. `None`: not all packets were looked at.
+    /// Facts for verdicts. `None`: not all packets were looked at.
     pub facts: Option<PacketFacts>,
     /// Whether the capture is cut off.
     is_cut: bool,

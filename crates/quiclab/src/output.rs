@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use comfy_table::{ContentArrangement, Table, presets};
 use quiclab_units::shown_lines;
 
-/// As `eprintln!`, for all talk.
+/// Prints a line as `eprintln!` does, for all talk.
 macro_rules! tell {
     ($($arguments:tt)*) => { $crate::output::tell_line(&format!($($arguments)*)) };
 }

@@ -104,11 +104,11 @@ pub(crate) struct Listing<'a> {
     from_ns: u64,
     until_ns: Option<u64>,
     pub(crate) tap: Option<u32>,
-    /// Of the first packet at the tap.
+    /// Time of the first packet at the tap.
     start: Option<Time>,
-    /// Of the last packet at the tap, since the first.
+    /// Time of the last packet at the tap, since the first.
     last_ns: Option<u64>,
-    /// Of the last packet before those that are asked for, and of the first after them, where none is in between.
+    /// Times of the last packet before those that are asked for, and of the first after them, where none is in between.
     nearest_ns: [Option<u64>; 2],
     analysis: Analysis,
     before: BTreeMap<(usize, Role), Time>,
@@ -119,7 +119,7 @@ pub(crate) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// Of all packets. `wanted_tap`: name or number; `None`: the sender's, or that of the first packet.
+    /// Makes a listing of all packets. `wanted_tap`: name or number; `None`: the sender's, or that of the first packet.
     pub(crate) fn new(wanted_tap: Option<&'a str>, is_record: bool) -> Self {
         Listing {
             wanted_tap,

@@ -53,7 +53,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Of transfers between stacks.
+    /// Plans transfers between stacks.
     pub fn of_transfers(plan: &Plan, arguments: &RunArguments) -> Self {
         let all: Vec<_> = plan.runs.iter().filter(|run| run.repetition == 1).map(|run| &run.settings).collect();
         let has_runs = |expectation: &Expectation| {
@@ -81,7 +81,7 @@ impl Planned {
         }
     }
 
-    /// Of the flows of models in a file.
+    /// Plans the flows of models in a file.
     ///
     /// # Errors
     /// What is wrong with the file, with its place.

@@ -51,9 +51,9 @@ const MOST_EARLIER: usize = 64;
 struct List {
     schema: u32,
     quiclab: String,
-    /// By the name of each thing, its files with their lengths. What an archive has of a file may be shorter: the rest is zeros.
+    /// Files of each thing with their lengths, by its name. What an archive has of a file may be shorter: the rest is zeros.
     things: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Of things that the maker of this archive took from another one: that one and those before it, the latest first.
+    /// Archives of things that the maker of this one took from another: that one and those before it, the latest first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     earlier: BTreeMap<String, Vec<Archive>>,
 }
@@ -134,7 +134,7 @@ pub fn take_installed(cache: &Cache) -> Result<()> {
     take_missing(cache, &installed_archives())
 }
 
-/// Of archives of which the cache has everything, only the list is read.
+/// Takes what the cache does not have. Of archives of which it has everything, only the list is read.
 fn take_missing(cache: &Cache, archives: &[PathBuf]) -> Result<()> {
     for archive in archives.iter().filter(|path| digits(path).is_some()) {
         let list = (|| read_list(&mut open(open_regular(archive)?)?))().with_context(|| archive.shown())?;

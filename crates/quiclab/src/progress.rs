@@ -32,7 +32,7 @@ pub struct Progress {
     state: Mutex<State>,
 }
 
-/// Without a line for each run, lines come no more often than this.
+/// Shortest time between lines where runs have no line each.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Progress {
         Self { bar, workers, is_brief: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    /// From now on, only failures have a line of their own.
+    /// Gives only failures a line of their own from now on.
     pub fn be_brief(&self) {
         self.is_brief.store(true, Ordering::Relaxed);
     }
@@ -142,7 +142,7 @@ impl Progress {
         }
     }
 
-    /// From the mean time of the runs so far, shared by the workers.
+    /// Estimates the time left from the mean time of the runs so far, shared by the workers.
     fn remaining(&self, state: &State) -> Option<String> {
         let runs = state.total.saturating_sub(state.done);
         if state.done == 0 || runs == 0 {
@@ -161,7 +161,7 @@ impl Progress {
 pub struct BytesProgress(Option<ProgressBar>);
 
 impl BytesProgress {
-    /// Of a file with this many bytes; `None` where nobody knows. Shows nothing where it is not wanted.
+    /// Begins with a file of this many bytes; `None` where nobody knows. Shows nothing where it is not wanted.
     pub fn new(name: &str, length: Option<u64>, is_wanted: bool) -> Self {
         if !is_wanted || !io::stderr().is_terminal() {
             return Self(None);

@@ -25,7 +25,7 @@ struct Row {
     min_rtt_ns: Option<u64>,
     smoothed_rtt_ns: Option<u64>,
     rttvar_ns: Option<u64>,
-    /// Without back-off.
+    /// Probe timeout without back-off.
     pto_ns: u64,
 }
 
@@ -51,7 +51,7 @@ pub fn pto(arguments: &PtoArguments) -> Result<u8> {
 /// Samples, and what follows from them.
 #[derive(Debug, Serialize)]
 struct Sequence {
-    /// As they were given.
+    /// The samples as they were given.
     samples: String,
     rows: Vec<Row>,
 }
@@ -79,7 +79,7 @@ fn timeouts(sequences: &[Sequence]) -> String {
     format!("{table}\nProbe timeouts in ms.")
 }
 
-/// Behind the first sample: what a stack assumes before it is on another scale.
+/// Curves of the timeouts behind the first sample: what a stack assumes before it is on another scale.
 fn curves(sequences: &[Sequence]) -> Curves {
     let curve = |sequence: &Sequence| {
         let points = sequence.rows.iter().skip(1).map(|row| (row.samples as f64, row.pto_ns as f64 / 1e6)).collect();

@@ -118,7 +118,7 @@ struct Laboratories<'a> {
 }
 
 impl Laboratories<'_> {
-    /// For transfers between stacks.
+    /// The laboratory for transfers between stacks.
     fn of_stacks(&self) -> Result<&Laboratory> {
         opened(&self.of_stacks, || {
             let testbed = laboratory::named_with(self.arguments.testbed.as_deref(), self.arguments.hosts.as_deref())?;
@@ -128,7 +128,7 @@ impl Laboratories<'_> {
         })
     }
 
-    /// For flows of models, which need no stacks and run in the simulator.
+    /// The laboratory for flows of models, which need no stacks and run in the simulator.
     fn of_models(&self) -> Result<&Laboratory> {
         opened(&self.of_models, || {
             let testbed = testbed(self.arguments.testbed.as_deref().unwrap_or(SIMULATOR))?;

@@ -90,7 +90,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
     }))
 }
 
-/// On several hosts, times between the taps are those of two clocks.
+/// Withholds times between the taps on several hosts, where they are those of two clocks that are not known well enough.
 fn withhold_crossing(record: &Record, timeline: &mut Timeline) {
     let shortest = timeline.smallest_crossing_ns.map(Duration::from_nanos);
     let reason = record.observed.clocks.as_ref().zip(shortest);

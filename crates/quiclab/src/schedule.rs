@@ -53,7 +53,7 @@ pub struct Cost {
     pub cpu_seconds: f64,
     /// Largest resident memory of its processes in bytes.
     pub resident_bytes: u64,
-    /// From start to end, in seconds of this machine's clock.
+    /// Time from start to end, in seconds of this machine's clock.
     pub elapsed_seconds: f64,
 }
 

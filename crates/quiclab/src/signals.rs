@@ -33,7 +33,7 @@ static READING: AtomicUsize = AtomicUsize::new(0);
 /// Where the first signal can be waited for, until somebody does.
 static WOKEN: Mutex<Option<UnixStream>> = Mutex::new(None);
 
-/// As long as it lives, a signal ends this process even if a read does not return.
+/// A guard: as long as it lives, a signal ends this process even if a read does not return.
 pub struct Reading;
 
 /// Begins to read what a user named, where nothing has to be ended in order.

@@ -27,7 +27,7 @@ use crate::{
     verify::repeat,
 };
 
-/// More wrong files than this are not listed.
+/// Most wrong files that are listed.
 const MOST_WRONG: usize = 20;
 
 /// What came of a bundle.
@@ -114,8 +114,8 @@ fn read_about(bundle: &mut Bundle<BufReader<File>>) -> Result<About> {
     }
 }
 
-/// At most `most` of the records, always the same ones: those with the smallest hashes of their names, which have nothing to do with what they
-/// are of. In the order of `records`.
+/// Chooses at most `most` of the records, always the same ones: those with the smallest hashes of their names, which have nothing to do
+/// with what they are of. They are in the order of `records`.
 fn chosen(records: &[String], most: usize) -> Vec<String> {
     let mut by_hash: Vec<_> =
         records.iter().map(|name| (hash::Hasher::default().part(name.as_bytes()).hex(), name)).collect();

@@ -7,7 +7,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-/// Of the x32 interface of x86-64, whose calls have numbers of their own: this bit is set in them. Elsewhere no call has such a number.
+/// Bit that is set in the numbers of calls of the x32 interface of x86-64, which are its own. Elsewhere no call has such a number.
 const X32: c_long = 0x4000_0000;
 /// Calls that x32 has beside those of the other interface.
 const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
@@ -191,7 +191,7 @@ impl Filter {
         Ok(Self(filters))
     }
 
-    /// From here on, for the calling thread and all that it starts. Makes system calls only, so it may be called between fork and exec.
+    /// Filters the calls of this thread and of all that it starts. Makes system calls only, so it may be called between fork and exec.
     ///
     /// # Errors
     /// Where the kernel refuses the filter.

@@ -8,7 +8,7 @@ use nix::{
     mount::{MsFlags, mount},
 };
 
-/// From linux/mount.h.
+/// Flag of move_mount(2), from linux/mount.h.
 pub const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 
 /// Mounts a new file system, at a folder that is made if it is not there.

@@ -46,7 +46,7 @@ pub struct Cache {
     folder: PathBuf,
     /// Things that this process uses, locked as long as they are here.
     held: Arc<Mutex<BTreeMap<String, File>>>,
-    /// By folder: locked by who reads a thing.
+    /// A lock for each folder, held by who reads the thing in it.
     turns: Arc<Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>>>,
     /// Whether what is not there is an error.
     makes_nothing: Arc<AtomicBool>,
@@ -106,12 +106,12 @@ impl Cache {
         Some(folder.strip_prefix(&self.folder).ok()?.to_str()?.to_owned()).filter(|name| !name.is_empty())
     }
 
-    /// From now on, waiting for what another process makes ends where `stop` is set. The first flag stays.
+    /// Ends the waiting for what another process makes, from now on, where `stop` is set. The first flag stays.
     pub fn heed(&self, stop: &Arc<AtomicBool>) {
         let _ = self.stop.set(stop.clone());
     }
 
-    /// From now on, what is not there is an error: nothing is built, fetched, or booted to save its state.
+    /// Makes what is not there an error from now on: nothing is built, fetched, or booted to save its state.
     pub fn forbid_making(&self) {
         self.makes_nothing.store(true, Ordering::Relaxed);
     }

@@ -31,11 +31,11 @@ const STOCK: &str = "6.1";
 const SOURCE: &str = "linux-source-6.1";
 /// Version of how it is built.
 const RECIPE: &[u8] = b"1";
-/// In the folder of its sources.
+/// Name of the patch in the folder of its sources.
 const PATCH: &str = "udp-segment-pacing-rate.patch";
-/// In the folder of its sources: what differs from `allnoconfig`.
+/// Name of the file with what differs from `allnoconfig`, in the folder of its sources.
 const CONFIG: &str = "config";
-/// In the cache: all that a failed step said.
+/// Name of the file in the cache with all that a failed step said.
 const LOG: &str = "build/kernel-6.1-paced.log";
 /// What it was built from, in its folder in the cache.
 const IDENTITY: &str = "identity";
@@ -102,7 +102,7 @@ impl Recipe {
         folder.is_dir().then(|| Kernel::at(folder))
     }
 
-    /// As [`Recipe::find`].
+    /// The kernel that [`Recipe::find`] finds.
     ///
     /// # Errors
     /// Where it is not in the cache: with the command that builds it.
@@ -228,7 +228,7 @@ impl Build<'_> {
         Ok(version)
     }
 
-    /// Of this version, or else of the newest that the archives have, which is returned.
+    /// Downloads the source of this version, or else of the newest that the archives have. Returns the package and its version.
     fn download(&self, version: &str) -> Result<(PathBuf, String)> {
         (self.say)(&format!("downloading {SOURCE} {version} (140 MB)"));
         let lists = PackageLists::fetch(self.work)?;
@@ -277,7 +277,7 @@ fn make(tree: &Path) -> Command {
     make
 }
 
-/// Of the caller's environment only where programs are: flags and job servers of other builds would change this one.
+/// A command with nothing of the caller's environment but where programs are: flags and job servers of other builds would change this one.
 fn undisturbed(program: &str) -> Command {
     let mut command = Command::new(program);
     command.env_clear().envs(BUILT.iter().copied());

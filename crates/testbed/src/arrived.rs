@@ -66,7 +66,7 @@ pub(crate) struct Transported<'a> {
     captured: &'a [u8],
     /// Length of that header.
     header: usize,
-    /// For TCP, the place of the payload in the stream.
+    /// Place of the payload in the stream; `None` unless it is TCP.
     sequence: Option<u32>,
     /// Length of the payload, and at most what the frame has behind its headers: whoever writes packets by hand can claim more.
     payload_bytes: u64,

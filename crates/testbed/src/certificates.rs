@@ -58,7 +58,7 @@ const USUAL_LEAF: usize = 1000;
 const USUAL_INTERMEDIATE: usize = 1500;
 /// What it has without padding, about.
 const BARE_INTERMEDIATE: usize = 480;
-/// In which number the padding of a leaf is unlike that of an intermediate.
+/// Number from which the padding of a leaf is counted, so that it is unlike that of an intermediate.
 const LEAF: u64 = 1 << 32;
 /// Tries to meet a size to the byte. A signature of ECDSA takes 70 to 72 bytes by chance, so each has a chance of a quarter or more.
 const TRIES: u64 = 256;

@@ -73,9 +73,9 @@ pub enum RunFailure {
     WrongContents {
         /// Name of the file.
         file: String,
-        /// Of what there is.
+        /// SHA-256 of what there is.
         found: String,
-        /// Of what there should be.
+        /// SHA-256 of what there should be.
         expected: String,
     },
     /// A rule of the path lost fewer or more datagrams than the experiment allows.
@@ -88,7 +88,7 @@ pub enum RunFailure {
         /// What was found and what was expected.
         fault: String,
     },
-    /// More packets passed a tap than it has room for, so that nothing can be said of the whole transfer.
+    /// A tap had no room for all packets that passed it, so that nothing can be said of the whole transfer.
     #[error(
         "the tap {tap} had no room for {lost} of {seen} packets: there were more retransmissions than it \
          expects\nhint: set tap.room to more than the transfer"

@@ -308,7 +308,7 @@ impl Laboratory {
         Ok(Some((RunLock { id, _locks: locks }, has_waited)))
     }
 
-    /// For who holds the lock. `has_waited`: another process had the lock before.
+    /// Performs a run for who holds the lock. `has_waited`: another process had the lock before.
     fn perform_locked(
         &self,
         run: &AnyRun,

@@ -63,7 +63,7 @@ pub struct Host {
     pub stop: Arc<AtomicBool>,
     /// Host time after which a run is given up. Virtual timeouts come first unless something is badly wrong.
     pub patience: Duration,
-    /// In real time: how long a run waits for the machine to be quiet.
+    /// How long a run in real time waits for the machine to be quiet.
     pub wait_for_quiet: Duration,
 }
 

@@ -54,7 +54,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Of a machine whose `proc` and `sys` are in this folder, on which this process used so much CPU time.
+    /// Makes the watch of a machine whose `proc` and `sys` are in this folder; `own` says how much CPU time this process used on it.
     fn of(root: &Path, own: fn() -> quiclab_units::Duration) -> Self {
         Self { root: root.to_path_buf(), own, last: Mutex::new(None) }
     }

@@ -5,9 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// After this time a test hangs: nothing that tests wait for takes a tenth of it on an idle machine.
+/// Time after which a test hangs: nothing that tests wait for takes a tenth of it on an idle machine.
 const HANG: Duration = Duration::from_secs(300);
-/// Between two looks.
+/// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Waits until `condition` holds.

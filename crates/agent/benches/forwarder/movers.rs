@@ -39,7 +39,7 @@ use quiclab_orders::{
 
 /// Something that moves packets until it is stopped.
 pub struct Mover {
-    /// By which it delays packets.
+    /// Time by which it delays packets.
     pub delay: Duration,
     how: How,
 }
@@ -148,7 +148,7 @@ impl Bare {
     }
 }
 
-/// Until something can be read, or 10 ms have passed.
+/// Waits until something can be read, or 10 ms have passed.
 fn wait(from: &impl AsFd) -> Result<()> {
     let mut watched = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
     ppoll(&mut watched, Some(TimeSpec::from_duration(Duration::from_millis(10))), None).context("poll")?;

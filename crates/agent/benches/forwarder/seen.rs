@@ -96,7 +96,7 @@ impl Seen {
 /// What came out.
 pub struct Found {
     moved: u64,
-    /// In order.
+    /// Errors of the packets' delays, in ascending order, in ns.
     errors_ns: Vec<i64>,
     bits_per_second: f64,
     packets_per_second: f64,

@@ -31,7 +31,7 @@ use crate::{
 pub const NAME: &str = "batches";
 /// Numbers of packets that are told apart: Linux sends at most 128 in one UDP buffer. More count as the last one.
 const SIZES: usize = 256;
-/// Behind these stands the longest buffer.
+/// Numbers of an entry: one for each size, and behind them the longest buffer.
 const NUMBERS: usize = SIZES + 1;
 const LONGEST: i16 = (SIZES * 8) as i16;
 const PRIORITY: u32 = 1;

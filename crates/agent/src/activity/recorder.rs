@@ -25,7 +25,7 @@ struct Track {
     names: &'static [&'static str],
     /// The sample of its first values.
     first: usize,
-    /// For each sample from then on, for each name, what was counted up to then.
+    /// What was counted up to each sample from the first one on: for each sample a number for each name.
     values: Vec<u64>,
 }
 

@@ -16,7 +16,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("RcvbufErrors", "Udp6RcvbufErrors"),
     ("SndbufErrors", "Udp6SndbufErrors"),
 ];
-/// In the same order.
+/// Names of the counters in the order of the table above.
 const COUNTERS: &[&str] = &[
     "datagrams_received",
     "datagrams_sent",

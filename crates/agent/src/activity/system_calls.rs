@@ -38,7 +38,7 @@ pub struct SystemCalls {
 
 struct Counted {
     role: &'static str,
-    /// At the first sample, and at the last.
+    /// Numbers at the first sample, and at the last; `None` before the first.
     span: Option<([u64; NUMBERS], [u64; NUMBERS])>,
     track: Option<TrackId>,
 }

@@ -45,7 +45,7 @@ struct Group {
     /// The agent is one process, and has no sum.
     only: Option<u32>,
     processes: BTreeMap<u32, Process>,
-    /// Of processes that have ended.
+    /// What was counted of processes that have ended.
     ended: Counted,
     sum: Option<TrackId>,
 }
@@ -53,9 +53,9 @@ struct Group {
 #[derive(Default)]
 struct Process {
     threads: BTreeMap<u32, Thread>,
-    /// Of threads that have ended.
+    /// What was counted of threads that have ended.
     ended: Counted,
-    /// By the process's own clock.
+    /// CPU times by the process's own clock.
     times: Times,
     is_there: bool,
 }
@@ -87,12 +87,12 @@ struct Files {
     status: File,
 }
 
-/// Of a process, in nanoseconds.
+/// CPU times of a process, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Times {
     user: u64,
     system: u64,
-    /// Of children that were waited for.
+    /// User time of children that were waited for; `children_system` is their time in the kernel.
     children_user: u64,
     children_system: u64,
 }
@@ -192,7 +192,7 @@ impl Group {
         Ok(entries.flatten().filter_map(|entry| number_of(&entry)).filter(|number| *number != 1).collect())
     }
 
-    /// Of processes that live and of those that have ended. The time of one that has ended is in its parent's clock as well, if that one
+    /// Sum over processes that live and that have ended. The time of one that has ended is in its parent's clock as well, if that one
     /// waited for it, and there is the time of those that nobody saw; so the larger of both counts.
     fn counted(&self) -> Counted {
         let mut all = Counted::default();

@@ -23,14 +23,14 @@ struct Window {
 /// A rate. Shown as `1.2 Gbit/s, 100000 frames/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BusyRate {
-    /// Of frames with their Ethernet headers.
+    /// Bits per second of frames with their Ethernet headers.
     pub bits_per_second: f64,
     /// A super-packet is one frame.
     pub frames_per_second: f64,
 }
 
 impl Busiest {
-    /// So much was sent now.
+    /// Counts frames that are sent now, and their bytes.
     pub fn add(&mut self, now_ns: u64, frames: u64, bytes: u64) {
         let start = *self.window.start_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(start) >= WINDOW_NS {

@@ -52,7 +52,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Of connections to servers on this port, whose endpoints log their keys at `key_logs`.
+    /// Makes a reader of connections to servers on this port, whose endpoints log their keys at `key_logs`.
     pub fn new(server_port: u16, key_logs: &[PathBuf]) -> Self {
         let key_logs = key_logs.iter().map(|path| KeyLog::new(path)).collect();
         Self { classifier: Classifier::new(server_port), key_logs }

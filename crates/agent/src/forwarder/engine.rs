@@ -78,7 +78,7 @@ pub struct Arrival {
     pub frame: Frame,
 }
 
-/// More flows are one.
+/// Most flows that are told apart; all others count as one.
 const MOST_FLOWS: usize = 1 << 16;
 /// Frames that are handed to a card together on a real clock.
 pub const MOST_TOGETHER: usize = 32;

@@ -64,7 +64,7 @@ impl Frame {
         self.buffer
     }
 
-    /// As the kernel takes it.
+    /// The frame as the kernel takes it.
     pub fn buffer(&self) -> &[u8] {
         &self.buffer
     }
@@ -192,7 +192,7 @@ fn renew_header_checksum(bytes: &mut [u8]) {
     }
 }
 
-/// Of IPv4, at least 20.
+/// Length of the IPv4 header, at least 20.
 fn header_length(bytes: &[u8]) -> usize {
     (usize::from(bytes[ETHERNET] & 0xf) * 4).max(20)
 }

@@ -13,7 +13,7 @@ use quiclab_path::{
     spec::{StageSettings, StageSpec},
 };
 
-/// More ports than these are not given out: they are drawn at random, and most draws must find a free one.
+/// Most ports that are given out: they are drawn at random, and most draws must find a free one.
 const MOST_BINDINGS: usize = 60_000;
 /// Last bytes of addresses: neither a network's nor a broadcast address.
 const LAST_BYTES: std::ops::RangeInclusive<u8> = 1..=254;
@@ -24,7 +24,7 @@ pub struct Nat {
     seed: u64,
     changes_address: bool,
     last_bytes: Random,
-    /// Of the address of each binding from 1.
+    /// Last byte of the address of each binding from 1.
     drawn: Vec<u8>,
     given: BTreeMap<(SocketAddr, u32), SocketAddr>,
     /// Whose each one is, and of which binding.
@@ -32,7 +32,7 @@ pub struct Nat {
 }
 
 impl Nat {
-    /// For the stages towards the server; `None` where none of them translates.
+    /// Makes the translator for the stages towards the server; `None` where none of them translates.
     pub fn of(stages: &[StageSpec], seed: u64) -> Option<Self> {
         let changes_address = stages.iter().find_map(|stage| match &stage.settings {
             StageSettings::Rebind(settings) => Some(settings.address),
@@ -58,7 +58,7 @@ impl Nat {
         self.owners.get(&destination).map_or(destination, |(owner, _)| *owner)
     }
 
-    /// As whom the client's packet from `source` leaves.
+    /// Address and port with which the client's packet from `source` leaves.
     ///
     /// # Errors
     /// Where there are no ports left.

@@ -23,7 +23,7 @@ use crate::{forwarder::socket::stamp, namespace::Namespace};
 
 /// How long an answer may take. A packet that takes longer says little about clocks.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// After so many packets without an answer in a row there will be none.
+/// Number of packets without an answer in a row after which there will be none.
 const MOST_LOST_IN_A_ROW: u32 = 10;
 /// Bytes of a packet: its number, and in an answer the two times of the server.
 const BYTES: usize = 24;

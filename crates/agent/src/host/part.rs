@@ -146,7 +146,7 @@ struct Running<'a> {
     /// What was read of requests and is no whole line yet.
     bytes: Vec<u8>,
     taps: Vec<Tap>,
-    /// For the packets by which clocks are compared.
+    /// Tap for the packets by which clocks are compared.
     overhearing: Option<Tap>,
     drop_list: Option<DropList>,
     forwarder: Option<Forwarder>,

@@ -17,7 +17,7 @@ use crate::tap::{BLOCK_BYTES, Tap};
 
 /// Room for the packets of a comparison.
 const ROOM_BYTES: u64 = 4 << 20;
-/// Of an Ethernet header, and of the first bytes of the answer that are needed.
+/// Bytes of an Ethernet header; below, the first bytes that are needed of a packet (its number) and of an answer.
 const ETHERNET: usize = 14;
 const UDP_HEADER: usize = 8;
 const UDP: u8 = 17;
@@ -35,7 +35,7 @@ pub(super) struct Mirror<'a> {
 }
 
 impl<'a> Mirror<'a> {
-    /// By what the card does at present.
+    /// Describes the mirror port by what the card does at present.
     pub fn at(interface: &'a str, server: [u8; 6]) -> Self {
         Self { interface, server, by_hardware: cards::of(interface).stamps_now == Some(true) }
     }

@@ -15,7 +15,7 @@ use nix::errno::Errno;
 
 use quiclab_sandbox::mounts::MOVE_MOUNT_F_EMPTY_PATH;
 
-/// From linux/mount.h.
+/// Commands of fsconfig(2), from linux/mount.h.
 const FSCONFIG_SET_FLAG: libc::c_uint = 0;
 const FSCONFIG_SET_STRING: libc::c_uint = 1;
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;

@@ -21,7 +21,7 @@ const FOLDER: &str = "/sys/kernel/debug/cpu_theft";
 const MOST_THEFTS: usize = 1 << 20;
 /// The module takes no longer theft. With a shape of 2.5 and a mean of 1 ms one in 10^7 is longer than 0.4 s.
 const LONGEST_NS: f64 = 1e9;
-/// By which long thefts become rare: the mean and the variance are finite, higher moments are not.
+/// Shape by which long thefts become rare: the mean and the variance are finite, higher moments are not.
 const PARETO_SHAPE: f64 = 2.5;
 
 /// Begins with the thefts. They last for `time_ns` at least before they repeat themselves, if they are not more than a million.

@@ -41,7 +41,7 @@ const FIRST: &str = "/tmp";
 
 /// Users of a host from here on belong to nobody: accounts, subordinate users and containers end before.
 const FIRST_USER: u32 = 0x7000_0000;
-/// So many agents at a time have users that no other has. The kernel counts a user's processes on the whole host, so with common ones the
+/// Most agents at a time that have users no other has. The kernel counts a user's processes on the whole host, so with common ones the
 /// processes of one run would be missing in another.
 const AGENTS: u32 = 8192;
 

@@ -5,13 +5,13 @@ use quiclab_orders::cross_traffic::{PORT, SNAPLEN_BYTES};
 const ETHERTYPE_AT: u32 = 12;
 const IPV4_AT: u32 = 14;
 const IPV4_PROTOCOL_AT: u32 = IPV4_AT + 9;
-/// Behind a header without extensions.
+/// Place of the ports behind an IPv6 header without extensions.
 const IPV6_PORTS_AT: u32 = 54;
 const ETHERTYPE_IPV4: u32 = 0x0800;
 const ETHERTYPE_IPV6: u32 = 0x86dd;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
-/// Longer than any frame.
+/// Bytes to keep of a whole frame: longer than any.
 const WHOLE_FRAME: u32 = 1 << 18;
 
 /// How much a tap keeps.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::{Keeps, Plain, Tap, set_option};
 use crate::topology::index;
 
-/// Longer than any frame.
+/// Bytes to keep of a whole frame: longer than any.
 const WHOLE_FRAME: u32 = 1 << 18;
 
 impl Tap {

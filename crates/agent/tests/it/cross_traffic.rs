@@ -9,8 +9,8 @@ use quiclab_orders::{
 };
 use quiclab_testing::has_namespaces;
 
-/// Of the frames with data from the source of the cross traffic at a tap: how many, the bytes that were kept of the longest, and whether
-/// all of them are this version of IP.
+/// Frames of this version of IP with data from the source of the cross traffic at a tap: how many there are, and the bytes that were
+/// kept of the longest.
 fn cross_frames(answer: &Answer, tap: usize, ipv6: bool) -> (u64, u32) {
     let report = &answer.report.taps[tap];
     let (mut count, mut longest) = (0, 0);

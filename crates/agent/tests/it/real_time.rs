@@ -73,7 +73,7 @@ fn topology() -> Topology {
     Topology::build(server, client, Settling::Hurried).unwrap()
 }
 
-/// As a new namespace is on a machine that forwards packets and filters their sources.
+/// Makes a namespace as a new one is on a machine that forwards packets and filters their sources.
 fn as_on_a_router(namespace: &Namespace) {
     let set = namespace.inside(|| {
         for path in ["ipv4/conf/all/forwarding", "ipv4/conf/default/rp_filter", "ipv6/conf/all/forwarding"] {

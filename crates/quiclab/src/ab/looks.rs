@@ -84,7 +84,7 @@ impl Looks {
     }
 }
 
-/// As many repetitions as a budget of runs allows, one at least.
+/// Number of repetitions that a budget of runs allows, one at least.
 fn within(budget: Option<Budget>, groups: usize, repetitions: u32) -> u32 {
     match budget {
         Some(Budget::Runs(runs)) => repetitions.min((runs / groups.max(1)) as u32).max(1),

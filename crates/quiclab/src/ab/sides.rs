@@ -15,7 +15,7 @@ use crate::{
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
 pub struct Request {
-    /// As typed: none, one for both sides, or two.
+    /// Stacks as typed: none, one for both sides, or two.
     stacks: Vec<String>,
     /// Experiment files.
     pub files: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Request {
 /// One side.
 #[derive(Debug)]
 pub struct Side {
-    /// For people.
+    /// Name of the side for people.
     pub name: String,
     /// The stack; `None` for those of the file.
     pub stack: Option<PathBuf>,

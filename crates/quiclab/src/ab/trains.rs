@@ -19,8 +19,8 @@ use sender::{Sender, Train};
 /// Pairs of settings that are looked at.
 const MOST_PAIRS: usize = 4;
 
-/// For each pair of settings, the first seed that both sides have, the first train of those two runs that differs. A record that cannot be
-/// read is reported on standard error: the comparison does not depend on it.
+/// The first train that differs, for each pair of settings, in the runs of both sides with the first seed that both have. A record that
+/// cannot be read is reported on standard error: the comparison does not depend on it.
 pub fn differences(
     comparison: &Comparison,
     inputs: &[ReportInput; 2],

@@ -28,7 +28,7 @@ struct Point {
     server: String,
     loss: Loss,
     rtt_ns: u64,
-    /// Between ClientHello and ServerHello as measured, where the server waits.
+    /// Time between ClientHello and ServerHello as measured, where the server waits.
     delay_ns: u64,
     certificate_bytes: u64,
     hello_datagrams: u32,
@@ -58,7 +58,7 @@ struct Checked {
     /// What is added to it, in round trips.
     margin_rtts: f64,
     points: Vec<Point>,
-    /// Of the points outside the margin.
+    /// Share of the points outside the margin that agree.
     agreeing_share: Option<f64>,
     /// Runs that are no point, and why.
     skipped: BTreeMap<String, String>,
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
     use crate::cli::{AdviseQuestion, Cli, Verb};
 
-    /// As a record of experiments/advise/server-flight.toml has it: 150 ms, a chain of 9000 B.
+    /// A run as a record of experiments/advise/server-flight.toml has it: 150 ms, a chain of 9000 B.
     const RUN: &str = include_str!("check_run.toml");
 
     fn arguments(line: &str) -> AdviseCheckArguments {

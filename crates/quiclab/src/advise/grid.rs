@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{question, signed_milliseconds};
 use crate::{cli::InstantAckArguments, output};
 
-/// More would be a table that nobody reads.
+/// Most combinations that are allowed: more would be a table that nobody reads.
 const MOST_POINTS: usize = 10_000;
 /// 3 x delay / RTT where the delay is three round trips: above it an instant ACK causes probes.
 const NEEDLESS_FROM_RTTS: f64 = 9.0;
@@ -23,15 +23,15 @@ struct Point {
     rtt_ns: u64,
     delay_ns: u64,
     certificate_bytes: u64,
-    /// By how much the client's first probe timeout is shorter.
+    /// Time by which the client's first probe timeout is shorter.
     first_pto_gain_ns: Option<i64>,
     /// The same in round trips.
     first_pto_gain_rtts: Option<f64>,
     /// Probes of the client without loss that it would not send if the server waited.
     needless_probes: i64,
-    /// By loss: what an instant acknowledgment gains of the time to the first byte.
+    /// What an instant acknowledgment gains of the time to the first byte, by loss.
     gains_ns: [Option<i64>; 3],
-    /// By loss.
+    /// The choice that is advised, by loss.
     choices: [Choice; 3],
     /// All of it.
     advice: Advice,

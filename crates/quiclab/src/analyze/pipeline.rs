@@ -34,13 +34,13 @@ const GROUPS: usize = 1_024;
 /// How packets are shared among workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Not at all: reading and measuring take turns in one thread.
+    /// Packets are not shared: reading and measuring take turns in one thread.
     Alone,
     /// All to one worker, beside the thread that reads.
     One,
-    /// By interface: flows of different interfaces have nothing in common.
+    /// Workers share packets by interface: flows of different interfaces have nothing in common.
     ByInterface(usize),
-    /// By addresses: nearly always right, see [`analyze`].
+    /// Workers share packets by addresses: nearly always right, see [`analyze`].
     ByAddresses(usize),
 }
 

@@ -7,7 +7,7 @@ use quiclab_path::content::{Direction, data_of_words};
 use quiclab_record::{PathSeen, Record};
 use serde_json::{Value, json};
 
-/// More lines are only counted.
+/// Most lines that are shown; more are only counted.
 const MOST_SHOWN: usize = 20;
 
 /// What both runs lost.
@@ -17,7 +17,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Of two records.
+    /// Reads what the runs of two records lost.
     pub fn of(records: &[Record; 2]) -> Self {
         let [one, other] = records;
         Self { lost: [one, other].map(|record| lost(&record.observed.path)) }
@@ -29,7 +29,7 @@ impl Losses {
         Some(one.differences(other))
     }
 
-    /// For people; nothing where no record lists anything that was lost.
+    /// The losses for people; nothing where no record lists anything that was lost.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if self.lost.iter().all(|lost| lost.as_ref().is_none_or(|lost| lost.is_empty() && lost.unread() == 0)) {
@@ -62,7 +62,7 @@ impl Losses {
         text
     }
 
-    /// For programs.
+    /// The losses for programs.
     pub fn json(&self) -> Value {
         let lost = |lost: &Option<Lost>| {
             lost.as_ref().map(|lost| json!({ "bytes": lost.lines(), "datagrams_not_read": lost.unread() }))

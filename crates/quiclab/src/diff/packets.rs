@@ -20,23 +20,23 @@ use serde::Serialize;
 /// One datagram or segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SeenPacket {
-    /// Since the first packet of the record.
+    /// Time since the first packet of the record.
     pub time_ns: u64,
     /// `server` or `client`.
     pub sender: &'static str,
-    /// Of the frame on the wire.
+    /// Length of the frame on the wire.
     pub length: u32,
     /// What it holds, in words.
     pub content: String,
     /// Type and number of its QUIC packets, where they have one.
     #[serde(skip)]
     pub numbers: Vec<(QuicForm, u64)>,
-    /// Of all bytes that were kept, payload only.
+    /// Hash of all bytes that were kept, payload only.
     #[serde(skip)]
     fingerprint: u64,
 }
 
-/// In what two packets differ.
+/// What two packets differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// Who sent it, how long it is, what its frames are; or there is no other one.
@@ -48,7 +48,7 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// For people.
+    /// The difference in a word, for people.
     pub fn word(self) -> &'static str {
         match self {
             Difference::Content => "content",

@@ -16,7 +16,7 @@ pub const PACKAGE: &str = "librsvg2-bin";
 /// Converting the largest figure takes about a second.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// More than a figure of any size has.
+/// Most bytes of output that are accepted: more than a figure of any size has.
 const LONGEST_OUTPUT: u64 = 256 << 20;
 const LONGEST_ERROR: u64 = 4 << 10;
 

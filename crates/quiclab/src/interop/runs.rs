@@ -10,12 +10,12 @@ use quiclab_experiment::{
 };
 use quiclab_interop::Case;
 
-/// Of the taps where many packets more are to be expected than the transfer needs, in sizes of the transfer.
+/// Room of the taps where many packets more are to be expected than the transfer needs, in sizes of the transfer.
 const ROOM: u64 = 3;
 
 /// Name of the experiment that the records belong to.
 const EXPERIMENT: &str = "interop";
-/// Of a full packet, for how many of them the delay line holds, in bits.
+/// Bits of a full packet, for how many of them the delay line holds.
 const PACKET_BITS: u64 = 1200 * 8;
 
 /// The run in which `client` fetches from `server` as `case` wants it.

@@ -52,7 +52,7 @@ impl Selection {
 }
 
 impl Pairing {
-    /// For people.
+    /// Name of the pairing for people.
     pub fn label(&self) -> String {
         format!("{} server, {} client, {}", self.server, self.client, self.case.name)
     }

@@ -12,9 +12,9 @@ use crate::packets::row::Row;
 
 /// One datagram with all that is known of it.
 pub struct SeenPacket {
-    /// As `quiclab packets` lists it.
+    /// The datagram as `quiclab packets` lists it.
     pub row: Row,
-    /// Of its last 1-RTT packet.
+    /// Number of its last 1-RTT packet.
     pub number: Option<u64>,
     /// Largest 1-RTT packet number that it acknowledges.
     pub largest_acknowledged: Option<u64>,
@@ -40,11 +40,11 @@ pub struct Extras<'a> {
     planned: &'a PlannedTimes,
     waiting: VecDeque<Extra>,
     flows: BTreeMap<usize, FlowState>,
-    /// By flow, sender and stream: what arrived.
+    /// What arrived, by flow, sender and stream.
     delivered: BTreeMap<(usize, Role, u64), RangeSet>,
     window: Window,
     seen: Vec<SeenPacket>,
-    /// By flow: when its server began to send.
+    /// When the server of each flow began to send.
     server_starts: BTreeMap<usize, u64>,
     /// Whether there are packets after the last one that is kept.
     is_over: bool,
@@ -64,12 +64,12 @@ struct Extra {
     planned_ns: Option<i64>,
 }
 
-/// Of one connection; arrays by sender.
+/// State of one connection; arrays by sender.
 #[derive(Default)]
 struct FlowState {
     sent: [BTreeMap<u64, Time>; 2],
     largest_acknowledged: [Option<u64>; 2],
-    /// By stream: the end of what was sent.
+    /// End of what was sent, by stream.
     ends: [BTreeMap<u64, u64>; 2],
     total: [u64; 2],
     /// What the peer allows the sender: on the connection, and by stream.
@@ -165,7 +165,7 @@ impl<'a> Extras<'a> {
         self.is_over
     }
 
-    /// In words, for the page.
+    /// Says in words what is missing, for the page.
     pub fn what_is_missing(&self) -> Option<String> {
         self.window
             .what_is_missing(self.seen.last().filter(|_| self.is_over).map(|seen| seen.row.time_ns), self.seen.len())
@@ -233,7 +233,7 @@ pub fn lateness(seen: &[SeenPacket]) -> Vec<Option<u64>> {
 }
 
 impl SeenPacket {
-    /// As the page has it.
+    /// Makes the packet as the page has it.
     pub fn into_packet(self, late_ns: Option<u64>) -> LookPacket {
         LookPacket {
             frame: self.row.frame,

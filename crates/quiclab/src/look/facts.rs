@@ -7,14 +7,14 @@ use quiclab_wire::Role;
 
 use super::extras::SeenPacket;
 
-/// With no more than this in flight, a sender waits for the last acknowledgment of what it sent.
+/// Bytes in flight up to which a sender waits for the last acknowledgment of what it sent.
 const ALMOST_NOTHING_BYTES: u64 = 1500;
 /// A pause shorter than this share of the RTT is none.
 const PAUSE_OF_RTT: f64 = 0.5;
-/// With this share of the most packets that were ever between the taps, the queue is full.
+/// Share of the most packets that were ever between the taps at which the queue is full.
 const NEARLY: f64 = 0.95;
 
-/// Of one flow's server.
+/// Facts of one flow's server.
 pub fn of(seen: &[SeenPacket], flow: usize) -> PacketFacts {
     let of_flow = || seen.iter().filter(|seen| seen.row.flow == flow);
     let of_server = || of_flow().filter(|seen| seen.row.sender == Role::Server.name());

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use anyhow::{Result, bail};
 use quiclab_units::Duration;
 
-/// More packets make a page of more than 30 MB, which a browser takes long to read.
+/// Most packets of a page: more make one of more than 30 MB, which a browser takes long to read.
 const MOST_PACKETS: usize = 1_000_000;
 
 /// A part of a capture, in time since the first packet at the tap.
@@ -17,7 +17,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// From one time to another.
+    /// Makes the window from one time to another.
     ///
     /// # Errors
     /// Where it ends before it begins.

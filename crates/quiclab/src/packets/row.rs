@@ -9,26 +9,26 @@ use serde::Serialize;
 pub struct Row {
     /// Number of its frame in the capture, from 1, as Wireshark counts.
     pub frame: u64,
-    /// Since the first packet at the tap.
+    /// Time since the first packet at the tap.
     pub time_ns: u64,
-    /// Since the packet before it of the same sender and flow.
+    /// Time since the packet before it of the same sender and flow.
     pub gap_ns: Option<u64>,
     /// Index of its flow, counted from 0.
     pub flow: usize,
     /// `server` or `client`.
     pub sender: &'static str,
-    /// Of the frame on the wire.
+    /// Bytes of the frame on the wire.
     pub bytes: u32,
     /// What its sender has in flight after it.
     pub bytes_in_flight: Option<u64>,
-    /// From the packet until the last ACK at the tap that acknowledges all of its ack-eliciting QUIC packets.
+    /// Time from the packet until the last ACK at the tap that acknowledges all of its ack-eliciting QUIC packets.
     pub acknowledged_after_ns: Option<u64>,
     /// Whether a packet sent three or more later was acknowledged before it (RFC 9002 section 6.1.1). `None` where acknowledgments
     /// are not known.
     pub is_lost: Option<bool>,
     /// Whether it never came to the tap behind the bottleneck, though later packets did. `None` without such a tap.
     pub is_dropped: Option<bool>,
-    /// From this tap to the one behind the bottleneck.
+    /// Time from this tap to the one behind the bottleneck.
     pub behind_bottleneck_after_ns: Option<u64>,
     /// Its QUIC packets and frames, in words.
     pub content: String,

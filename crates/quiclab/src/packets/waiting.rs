@@ -10,7 +10,7 @@ use super::row::Row;
 
 /// A packet that so many later ones overtook on the way to the other tap was dropped; a path that reorders moves fewer.
 const OVERTAKEN_BY: u32 = 64;
-/// Of the capture's time that a packet waits at most, in nanoseconds.
+/// Longest time of the capture that a packet waits, in nanoseconds.
 const LONGEST_WAIT_NS: u64 = 3_000_000_000;
 /// Packets that wait at most.
 const MOST_WAITING: usize = 20_000;
@@ -22,7 +22,7 @@ struct Waiting {
     row: Row,
     time: Time,
     sender: Role,
-    /// Of its QUIC packets that ask for an ACK.
+    /// Numbers of its QUIC packets that ask for an ACK.
     numbers: Vec<Number>,
     payload: Option<PayloadKey>,
     overtaken: u32,
@@ -42,7 +42,7 @@ pub struct WaitingRows {
     first: u64,
     next_later: u64,
     numbers: BTreeMap<Number, u64>,
-    /// By sender and payload: the packet's identity, or that of one sent after the listed ones.
+    /// Identity of a packet, or of one sent after the listed ones, by sender and payload.
     payloads: BTreeMap<(u8, PayloadKey), u64>,
 }
 

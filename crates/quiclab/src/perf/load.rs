@@ -22,19 +22,19 @@ const MOST_BYTES: u64 = (1 << 20) + 1;
 
 /// A part of a test.
 pub enum Row {
-    /// For each direction of the load.
+    /// Bytes in each direction of the load.
     Bytes(Vec<Interval>),
-    /// Of requests or handshakes.
+    /// Requests or handshakes.
     Exchanges(ExchangeInterval),
 }
 
 /// What a test came to.
 pub enum Found {
-    /// In one direction.
+    /// Bytes in one direction.
     Bytes(Box<Summary>),
     /// What the clients sent, and what the server sent.
     Both(Box<[Summary; 2]>),
-    /// Of requests or handshakes.
+    /// Requests or handshakes.
     Exchanges(Box<Exchanges>),
 }
 

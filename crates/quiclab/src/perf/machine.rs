@@ -7,14 +7,14 @@ const MOST_STEAL: f64 = 0.01;
 /// Change of the mean frequency, as a share of the highest, from which numbers are doubtful.
 const MOST_CHANGE: f64 = 0.05;
 
-/// From the beginning of a test.
+/// What the machine did since the beginning of a test.
 pub struct Machine {
     before: Option<Ticks>,
     /// Lowest and highest mean over all CPUs, in kHz.
     frequency: Option<(f64, f64)>,
 }
 
-/// Of all CPUs together.
+/// Times of all CPUs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     all: u64,

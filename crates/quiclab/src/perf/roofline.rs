@@ -101,7 +101,7 @@ impl Limits {
         ]
     }
 
-    /// For people.
+    /// The roofline for people.
     pub fn text(&self) -> String {
         let mut text = format!(
             "this machine at best, a core for each end, packets of {} bytes; CPU ns per byte\n{:>26} {:>8} {:>8} {:>14}\n",

@@ -22,13 +22,13 @@ use super::{
 };
 use crate::{cli::PerfArguments, output, signals, stacks::said};
 
-/// Between two looks.
+/// Time between two looks.
 const GLANCE: Duration = Duration::from_millis(5);
 /// A client that says nothing for so long has gone.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the connection of a client that is refused stays.
 const REFUSED: Duration = Duration::from_secs(1);
-/// So many of them are kept open at a time.
+/// Most connections of refused clients that are kept open at a time.
 const MOST_REFUSED: usize = 16;
 /// How old CPU times may be: reading them takes a while.
 const CPU_AGE: Duration = Duration::from_millis(200);

@@ -182,7 +182,7 @@ pub fn median(values: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) 
     Some(format!("{} ({} to {}) in {} tests", shown(median), shown(first), shown(last), values.len()))
 }
 
-/// For JSON.
+/// What was asked, for JSON.
 pub fn asked(arguments: &PerfArguments, transport: Transport, [server, client]: &[String; 2]) -> Asked {
     let load = arguments.load();
     let sizes = if let Load::Requests(sizes) = load { Some(sizes) } else { None };

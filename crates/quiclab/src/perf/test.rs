@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{cli::PerfArguments, given, output};
 
-/// Between two looks at all ends.
+/// Time between two looks at all ends.
 const GLANCE: Duration = Duration::from_millis(20);
 /// What a server may take until its socket is there.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(10);
@@ -226,7 +226,7 @@ pub struct Outcome {
     pub profiles: Profiles,
 }
 
-/// By their ends.
+/// Profiles by their ends.
 pub type Profiles = BTreeMap<usize, Profile>;
 /// All clients.
 pub const CLIENT: usize = 0;
@@ -422,7 +422,7 @@ impl Test<'_> {
     }
 }
 
-/// Of its folder for logs, counted from 1.
+/// Name of a client's folder for logs; clients are counted from 1.
 pub fn client_name(number: u64) -> String {
     if number == 1 { "client".to_owned() } else { format!("client-{number}") }
 }

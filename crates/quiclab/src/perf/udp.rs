@@ -33,13 +33,13 @@ use crate::{cli::PerfArguments, output, signals};
 use flow::Counters;
 pub use serve::serve;
 
-/// Between two looks at both ends.
+/// Time between two looks at both ends.
 const GLANCE: Duration = Duration::from_millis(20);
 /// What a test may do until its first datagram arrives.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long what is on the way may take after the last one was sent.
 const REST: Duration = Duration::from_millis(500);
-/// Between two datagrams that show a server where to send.
+/// Time between two datagrams that show a server where to send.
 const CALL: Duration = Duration::from_millis(100);
 /// The number of a datagram that is none of a flow.
 const NO_SEQUENCE: u64 = u64::MAX;

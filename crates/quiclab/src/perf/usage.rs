@@ -97,7 +97,7 @@ pub fn is_bound(port: u16) -> bool {
     tables.any(|text| text.lines().skip(1).any(|line| drops_of(line, port).is_some_and(|(_, is_port)| is_port)))
 }
 
-/// Of a line of `/proc/net/tcp`: whether it is a socket that listens at `port`.
+/// Whether a line of `/proc/net/tcp` is a socket that listens at `port`.
 fn listens_at(line: &str, port: u16) -> bool {
     /// The kernel's number for it (include/net/tcp_states.h).
     const LISTEN: &str = "0A";
@@ -122,7 +122,7 @@ pub fn socket_drops(port: u16) -> Option<(u64, u64)> {
     found.then_some((at_port, others))
 }
 
-/// Of a line of `/proc/net/udp`: drops, and whether the socket is at `port`.
+/// Drops in a line of `/proc/net/udp`, and whether the socket is at `port`.
 fn drops_of(line: &str, port: u16) -> Option<(u64, bool)> {
     let local = line.split_whitespace().nth(1)?;
     let is_port = u16::from_str_radix(local.rsplit(':').next()?, 16).ok()? == port;

@@ -53,7 +53,7 @@ pub struct Index {
     /// Where runs were repeated until a metric was known well enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Until>,
-    /// In which order runs in real time were performed; `None` where time was virtual.
+    /// Order in which runs in real time were performed; `None` where time was virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<Order>,
     /// Names of the plan's records, in its order.

@@ -13,12 +13,12 @@ use crate::ladder::pages::{self, LADDERS_FOLDER};
 /// Ladders of handshakes that are written without being asked for: of the first runs of the plan.
 const MOST_LADDERS: usize = 200;
 
-/// Of which runs a report writes the handshake.
+/// Selects the runs whose handshakes a report writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ladders {
-    /// Of the first [`MOST_LADDERS`], and only where handshakes are what the experiment is about.
+    /// The first [`MOST_LADDERS`] runs, and only where handshakes are what the experiment is about.
     Usual,
-    /// Of every run.
+    /// Every run.
     All,
 }
 

@@ -11,9 +11,9 @@ use rayon::prelude::*;
 use super::{MOST_RUN_PAGES, Results};
 use crate::{folder, look, run_page};
 
-/// Behind the name of a record, the name of its page.
+/// End of the name of a page, behind the name of its record.
 const ENDING: &str = "-look.html";
-/// Of larger runs a page is written only on request: 150,000 packets are 4 MB.
+/// Packets of a run above which a page is written only on request: 150,000 packets are 4 MB.
 const MOST_PACKETS_UNASKED: u64 = 200_000;
 
 impl Results {

@@ -35,7 +35,7 @@ impl Order {
         Some(Self { seed, shuffled: Shuffled::WithinRepetitions })
     }
 
-    /// For each run, when it is performed: 0 for the first one.
+    /// Tells when each run is performed: 0 for the first one.
     ///
     /// A run's place among the others of its repetition follows from the seed, the repetition and its settings, so that two settings keep their
     /// order when others are added or left out.

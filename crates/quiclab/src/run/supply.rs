@@ -25,7 +25,7 @@ use crate::{
     schedule::{Feed, Job},
 };
 
-/// So many stacks are compiled at the same time.
+/// Most stacks that are compiled at the same time.
 const AT_ONCE: usize = 2;
 
 /// Finds out what is to be run, stack by stack.
@@ -36,7 +36,7 @@ pub struct Supply<'a> {
     /// The records of the experiments beside this one, by identity.
     others: Vec<(BTreeMap<String, String>, Records)>,
     patience: Duration,
-    /// In real time: when each run is performed, by its place in the plan. Then nothing is performed while stacks are being built.
+    /// When each run in real time is performed, by its place in the plan. Then nothing is performed while stacks are being built.
     places: Option<Vec<usize>>,
     state: Mutex<State>,
 }
@@ -63,8 +63,8 @@ pub struct Ready {
 }
 
 impl<'a> Supply<'a> {
-    /// Of the runs of `plan`. Where the folder of results is one of several experiments' (`is_shared`), what the others have performed
-    /// already is taken over.
+    /// Makes the supply of the runs of `plan`. Where the folder of results is one of several experiments' (`is_shared`), what the others
+    /// have performed already is taken over.
     ///
     /// # Errors
     /// Where a folder cannot be read.

@@ -6,7 +6,7 @@ use quiclab_experiment::{AnyRun, Plan, changed_settings, labels};
 
 use crate::{cli::RunArguments, planned::Planned};
 
-/// More reasons than this are only counted.
+/// Most reasons that are told; more are only counted.
 const MOST_REASONS: usize = 6;
 
 /// The runs of a plan, a line each, and what the command line changes about it.

@@ -73,7 +73,7 @@ impl KeptHandshakes {
     }
 }
 
-/// With the headers that a tap would have seen; `None` where addresses are of different kinds.
+/// A frame with the headers that a tap would have seen; `None` where addresses are of different kinds.
 fn frame((source, destination): (SocketAddr, SocketAddr), payload: &[u8]) -> Option<Vec<u8>> {
     let ethernet = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
     let ip = match (source, destination) {

@@ -153,7 +153,7 @@ impl Parts {
         Ok(())
     }
 
-    /// At the end: nothing waits.
+    /// Writes what is left at the end, after which nothing waits.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -192,7 +192,7 @@ fn last_part(folder: &Path) -> Result<u32> {
 mod tests {
     use super::*;
 
-    /// As many rows as a file has at most, each `bytes` long beyond what every row takes.
+    /// Rows in each file where as many are added as a file has at most, each `bytes` long beyond what every row takes.
     fn rows_of_files(bytes: usize) -> Vec<usize> {
         let scratch = tempfile::tempdir().unwrap();
         let mut parts = Parts::open(scratch.path(), RowFormat::Jsonl).unwrap();

@@ -21,7 +21,7 @@ pub struct ScanProgress {
 }
 
 impl ScanProgress {
-    /// Of so many targets.
+    /// Shows the progress of a scan of so many targets.
     pub fn new(total: u64) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:24} {pos}/{len} targets  {elapsed}, {eta} left  {msg}");

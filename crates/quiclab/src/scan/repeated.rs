@@ -49,7 +49,7 @@ const MOST_QUEUED: usize = 10_000;
 struct State {
     /// When the first start began, in nanoseconds since 1970.
     begin_ns: u64,
-    /// By group, how many handshakes were begun or missed.
+    /// Number of handshakes that were begun or missed, by group.
     positions: Vec<u64>,
     groups: Vec<String>,
 }
@@ -70,7 +70,7 @@ struct Repeated<'a> {
     arguments: &'a ScanArguments,
     groups: Vec<GroupArgument>,
     schedule: Schedule,
-    /// By group and number of the target: whom to ask today. `None`: nobody.
+    /// Whom to ask today, by group and number of the target. `None`: nobody.
     jobs: Vec<Vec<Option<Job>>>,
     queue: VecDeque<(usize, Job)>,
     pace: Pace,
@@ -79,7 +79,7 @@ struct Repeated<'a> {
     in_flight: HashMap<u64, (usize, Job)>,
     next: u64,
     begin_ns: u64,
-    /// Since when, by the clock that goes on while the machine sleeps.
+    /// Begin of the scan by the clock that goes on while the machine sleeps, in nanoseconds.
     booted_at_begin: i128,
     summary: Summary,
     _lock: File,
@@ -150,7 +150,7 @@ fn groups(arguments: &ScanArguments, list: Option<&Path>) -> Result<Vec<GroupArg
     Ok(groups)
 }
 
-/// Of the targets of a list.
+/// Lines of the targets of a list.
 fn lines(list: &Path) -> Result<Vec<u64>> {
     let file = open_regular(list).with_context(|| format!("{}: cannot be opened", list.shown()))?;
     Ok(List::new(BufReader::new(file)).filter_map(Result::ok).map(|target| target.line).collect())
@@ -191,14 +191,14 @@ fn unix_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// In nanoseconds.
+/// Time since the machine was booted, in nanoseconds.
 fn booted() -> Result<i128> {
     let time = clock_gettime(ClockId::CLOCK_BOOTTIME).context("the clock")?;
     Ok(i128::from(time.tv_sec()) * 1_000_000_000 + i128::from(time.tv_nsec()))
 }
 
 impl Repeated<'_> {
-    /// Since the scan began.
+    /// Time since the scan began.
     fn now(&self) -> Result<Time> {
         Ok(Time::from_nanos(u64::try_from(booted()? - self.booted_at_begin).unwrap_or(0)))
     }
@@ -292,7 +292,7 @@ impl Repeated<'_> {
         Ok(())
     }
 
-    /// With those that objected before.
+    /// Reads whom to leave out, with those that objected before.
     fn exclusions(&self) -> Result<Exclusions> {
         let mut exclusions = whom::exclusions(&self.arguments.whom)?;
         whom::add_if_there(&mut exclusions, &self.arguments.results.out.join(EXCLUDED))?;
@@ -367,7 +367,7 @@ impl Repeated<'_> {
         Ok(rows)
     }
 
-    /// For good: it is in a file of the scan.
+    /// Leaves a network out for good: it is in a file of the scan.
     fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
         let prefix = network(job.address.ip());
         let reason = objection(job.address.ip(), detail);

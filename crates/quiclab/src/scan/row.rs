@@ -10,7 +10,7 @@ use super::csv_text;
 /// One handshake.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRow {
-    /// As the list has it.
+    /// The target as the list has it.
     pub target: Option<String>,
     /// Its rank in the list, where that has one.
     pub rank: Option<u64>,
@@ -28,11 +28,11 @@ pub struct ScanRow {
     pub outcome: Option<String>,
     /// What more is known of that.
     pub detail: Option<String>,
-    /// Until the handshake was complete at the client.
+    /// Time until the handshake was complete at the client.
     pub handshake_ns: Option<u64>,
     /// How the server answered.
     pub class: Option<HandshakeClass>,
-    /// Of the answer to the HTTP request.
+    /// Status of the answer to the HTTP request.
     pub http_status: Option<u16>,
     /// Its field `server`.
     pub http_server: Option<String>,
@@ -84,7 +84,7 @@ impl Cell {
         size_of::<Self>() + text
     }
 
-    /// In JSON.
+    /// The value in JSON.
     pub fn to_json(&self) -> Value {
         match self {
             Cell::Text(value) => Value::from(value.clone()),
@@ -94,7 +94,7 @@ impl Cell {
         }
     }
 
-    /// In CSV: nothing where there is no value, and no text that a spreadsheet takes for a formula.
+    /// The value in CSV: nothing where there is none, and no text that a spreadsheet takes for a formula.
     pub fn to_csv(&self) -> String {
         match self {
             Cell::Text(Some(value)) => csv_text::written(value).into_owned(),
@@ -102,7 +102,7 @@ impl Cell {
         }
     }
 
-    /// As text: nothing where there is no value.
+    /// The value as text: nothing where there is none.
     pub fn to_text(&self) -> String {
         match self {
             Cell::Text(value) => value.clone().unwrap_or_default(),

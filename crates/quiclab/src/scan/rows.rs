@@ -15,14 +15,14 @@ use super::row::{COLUMNS, Cell, ScanColumn, ScanRow, cells};
 
 /// Rows of Parquet that are written together.
 const GROUP: usize = 20_000;
-/// Or so many bytes of them.
+/// Bytes of rows of Parquet that are written together, where that is reached first.
 const GROUP_BYTES: usize = 16 << 20;
 
 /// A file that rows are added to.
 pub enum RowsFile {
     /// Rows that wait for their group, and their bytes.
     Parquet(Box<RunsWriter>, Vec<Vec<Cell>>, usize),
-    /// With a header.
+    /// A table with a header.
     Csv(Box<csv::Writer<File>>),
     /// An object in each line.
     JsonLines(BufWriter<File>),

@@ -20,9 +20,9 @@ const MOST_VALUES: usize = 1 << 20;
 pub struct Summary {
     handshakes: u64,
     complete: u64,
-    /// By outcome, where somebody was asked.
+    /// Number of handshakes by outcome, where somebody was asked.
     outcomes: BTreeMap<String, u64>,
-    /// By the name of the first answer.
+    /// Groups by the name of the first answer.
     answers: BTreeMap<&'static str, Group>,
     listed: Vec<ScanRow>,
 }
@@ -81,7 +81,7 @@ impl Summary {
         self.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// For programs.
+    /// The summary for programs.
     pub fn to_json(&self) -> Value {
         let answers: serde_json::Map<String, Value> = self
             .answers
@@ -105,7 +105,7 @@ impl Summary {
         })
     }
 
-    /// For people.
+    /// The summary for people.
     pub fn to_text(&self) -> String {
         let all = if self.outcomes.is_empty() { "handshakes" } else { "targets" };
         let mut text = format!("{} {all}, {} complete handshakes\n", self.handshakes, self.complete);

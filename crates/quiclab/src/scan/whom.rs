@@ -31,11 +31,11 @@ const DNS: u16 = 53;
 /// One handshake that is to be performed.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Of the list.
+    /// Its line of the list.
     pub line: u64,
-    /// As a reader would write it.
+    /// The target as a reader would write it.
     pub target: String,
-    /// In the list, where that has one.
+    /// Its rank in the list, where that has one.
     pub rank: Option<u64>,
     /// The name to ask for.
     pub name: Option<Name>,
@@ -59,7 +59,7 @@ pub struct Whom<'a> {
     resolver: Option<Client>,
     resolves: bool,
     options: &'a WhomOptions,
-    /// By the resolver's number.
+    /// Targets whose names are being resolved, by the resolver's number.
     lookups: HashMap<u64, Target>,
     reported: u64,
 }
@@ -169,7 +169,7 @@ fn leads_nowhere(path: &Path) -> bool {
     path.is_symlink() && matches!(fs::metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
-/// By the XDG Base Directory Specification.
+/// The user's folder of configuration by the XDG Base Directory Specification.
 ///
 /// # Errors
 /// Where the environment names none: a scan that cannot find the user's exclusions must not take that for none.
@@ -196,7 +196,7 @@ impl<'a> Whom<'a> {
         Ok(Whom { list, exclusions, resolver: None, resolves: false, options, lookups, reported: 0 })
     }
 
-    /// From now on names are resolved.
+    /// Resolves names from now on.
     pub fn resolve(&mut self) {
         self.resolves = true;
     }

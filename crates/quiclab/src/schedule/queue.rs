@@ -23,7 +23,7 @@ pub struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By their place in the plan, so that what becomes ready late does not have to wait behind all others.
+    /// Jobs by their place in the plan, so that what becomes ready late does not have to wait behind all others.
     ready: BTreeMap<usize, Job>,
     /// Those whose record another process was making.
     busy: BTreeMap<usize, Job>,

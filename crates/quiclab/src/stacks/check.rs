@@ -53,7 +53,7 @@ struct Finding {
     found: String,
     /// Where the run's files are, if it was run.
     record: Option<String>,
-    /// Of a claim that does not hold: the end of what the endpoints printed.
+    /// The end of what the endpoints printed, for a claim that does not hold.
     said: Vec<Said>,
 }
 

@@ -29,7 +29,7 @@ use crate::{
     output, signals,
 };
 
-/// By which the image of an archive with these settings is known.
+/// Name of the file by which the image of an archive with these settings is known.
 const KEY_FILE: &str = "key";
 /// Version of what is made of an archive.
 const RECIPE: &[u8] = b"1";
@@ -38,7 +38,7 @@ const OF_THE_CONTRACT: &[&str] =
     &["ROLE", "TESTCASE", "REQUESTS", "SSLKEYLOGFILE", "QLOGDIR", "SERVER_PARAMS", "CLIENT_PARAMS"];
 /// Nothing is known of what an image needs, and some bring virtual machines of their own.
 const MEMORY: &str = "1 GiB";
-/// Of an image with a single role: the stack that takes the other one.
+/// The stack that takes the other role, where an image has a single one.
 const PEER: &str = "quic-go";
 /// The longest name that fits into all paths.
 const LONGEST_NAME: usize = 60;

@@ -48,7 +48,7 @@ pub fn of_endpoint(role: &'static str, folder: &Path) -> Said {
     Said { role, file: None, last_lines: vec![], is_cut: false }
 }
 
-/// For a terminal, indented below what failed.
+/// What the endpoints printed, in words for a terminal, indented below what failed.
 pub fn in_words(all: &[Said]) -> String {
     let mut text = String::new();
     for said in all {

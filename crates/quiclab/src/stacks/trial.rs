@@ -32,7 +32,7 @@ use checks::{Check, Stacks, kinds};
 #[derive(Debug, Serialize)]
 struct Finding<'a> {
     stack: &'a str,
-    /// As `--case` takes it.
+    /// The case as `--case` takes it.
     case: &'a str,
     name: &'a str,
     check: &'a str,
@@ -41,7 +41,7 @@ struct Finding<'a> {
     found: String,
     /// Where what the endpoints printed is.
     folder: Option<PathBuf>,
-    /// Of a check that failed: the end of it.
+    /// The end of what the endpoints printed, for a check that failed.
     said: Vec<Said>,
 }
 

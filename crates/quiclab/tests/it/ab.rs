@@ -191,7 +191,7 @@ fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
     assert!(verdict.contains(expected), "{verdict}");
 }
 
-/// For a CI that is a failure, not a comparison that could not be run.
+/// This is a failure for a CI, not a comparison that could not be run.
 #[test]
 fn a_side_that_fails_in_all_of_its_runs_has_no_verdict_and_fails_every_condition() {
     let place = Place::new();

@@ -358,7 +358,7 @@ fn connections_of_one_port_are_told_apart() {
     assert_eq!(moved["flows"][0]["flow"]["migrations"], 1);
 }
 
-/// As tcpdump on a sender with segmentation offload sees them: up to 27 kB in a frame.
+/// The capture is as tcpdump on a sender with segmentation offload sees packets: up to 27 kB in a frame.
 #[test]
 fn super_packets_are_cut_into_segments_where_keys_open_them() {
     let json = json(&[text(&capture("super-packets.pcapng"))]);

@@ -348,7 +348,7 @@ impl ChangedClient {
     }
 }
 
-/// As in QUIC Steps, whose goodput of ngtcp2 has 30 s of waiting in it.
+/// The client is as in QUIC Steps, whose goodput of ngtcp2 has 30 s of waiting in it.
 #[test]
 #[ignore = "runs virtual machines: make test-causes"]
 fn a_client_that_waits_for_its_idle_timeout_is_named() {

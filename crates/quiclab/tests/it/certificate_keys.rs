@@ -21,7 +21,7 @@ snaplen = "full"
 
 /// Numbers of signature schemes, RFC 8446 section 4.2.3: ecdsa_secp256r1_sha256 and rsa_pss_rsae_sha256.
 const SCHEMES: [(&str, &str); 2] = [("ecdsa-p256", "0x0403"), ("rsa-2048", "0x0804")];
-/// Behind each certificate of the message TLS has the length of its extensions, and before it its own, RFC 8446 section 4.4.2.
+/// Bytes of the message's certificates. TLS has the length of its extensions behind each, and before it its own, RFC 8446 section 4.4.2.
 const CERTIFICATES_BYTES: &str = "1217";
 
 /// The values of a field in the packets that pass the filter.

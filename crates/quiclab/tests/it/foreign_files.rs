@@ -14,7 +14,7 @@ use crate::common::{
     quiclab, records, said,
 };
 
-/// In files of the user, and in the environment.
+/// A secret in files of the user, and in the environment.
 const SECRET: &str = "hunter2";
 /// The exit status of `quiclab run` where nothing was run.
 const REFUSED: Option<i32> = Some(125);

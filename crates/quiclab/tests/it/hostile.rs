@@ -24,7 +24,7 @@ const MANNERS: [&str; 11] = [
     "client-deletes-its-interface",
 ];
 
-/// Longer frames carry data: Ethernet, IPv4, TCP and its options take less.
+/// Longest frame without data, in bytes: Ethernet, IPv4, TCP and its options take less.
 const LONGEST_WITHOUT_DATA: u32 = 100;
 
 /// The folders of the records, and of the failed runs, by what the endpoints did.

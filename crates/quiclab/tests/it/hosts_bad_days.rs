@@ -14,7 +14,7 @@ use quiclab_testing::{processes_with, wait_until};
 
 const ROLES: [&str; 3] = ["server", "wire", "client"];
 
-/// At 20 Mbit/s, 2 MiB take a second and 60 MiB half a minute.
+/// A transfer of this size at 20 Mbit/s: 2 MiB take a second and 60 MiB half a minute.
 fn experiment(size: &str) -> Bench {
     Bench::new(&format!(
         "name = \"tests/hosts\"\ntitle = \"A transfer between hosts\"\nstack.name = \"misbehaving\"\nworkload.size = {size:?}\n\

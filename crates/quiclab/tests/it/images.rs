@@ -194,7 +194,7 @@ fn pack(members: &[(String, Vec<u8>)], to: &Path) {
     tar.finish().unwrap();
 }
 
-/// As `docker save` writes it before version 25.
+/// Writes an archive as `docker save` does before version 25.
 fn docker_save(layers: &[PathBuf], to: &Path) {
     let layers = bytes_of(layers);
     let config = configuration(&layers);
@@ -207,7 +207,7 @@ fn docker_save(layers: &[PathBuf], to: &Path) {
     pack(&members, to);
 }
 
-/// As skopeo writes it: layers are compressed, everything is named by its digest.
+/// Writes an archive as skopeo does: layers are compressed, everything is named by its digest.
 fn oci_archive(layers: &[PathBuf], to: &Path) {
     let config = configuration(&bytes_of(layers));
     let layers: Vec<_> = bytes_of(layers).iter().map(|layer| gzip(layer)).collect();

@@ -20,7 +20,7 @@ use cases::{Case, QUICK, all};
 use place::Place;
 use quiclab_testing::{processes_with, wait_until};
 
-/// Of these, the next start is not killed, and must finish what the killed ones began.
+/// One start in this many, by chance, is not killed, and must finish what the killed ones began.
 const FINISHED_OF: u64 = 4;
 
 /// What came of the kills of one verb.

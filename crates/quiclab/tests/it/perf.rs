@@ -411,7 +411,7 @@ fn what_does_not_go_with_tcp_is_an_error_before_anything_is_built() {
     }
 }
 
-/// With and without TLS, in both directions, over several connections.
+/// The numbers are there with and without TLS, in both directions, over several connections.
 #[test]
 #[ignore = "builds a stack"]
 fn the_kernels_tcp_has_the_numbers_of_a_stack() {
@@ -437,7 +437,7 @@ fn the_kernels_tcp_has_the_numbers_of_a_stack() {
 /// What stacks do wrong to each other: docs/results/throughput.md. quiclab says it, and so it is no failure of quiclab.
 const FAULTS: [&str; 3] = ["too many gaps in stream buffer", "FLOW_CONTROL", "| ERR_INTERNAL"];
 
-/// Of an endpoint, in bytes, however much it carries.
+/// Most memory of an endpoint, in bytes, however much it carries.
 const MOST_MEMORY: u64 = 200 << 20;
 
 /// Minutes, and builds of all stacks: `make test-perf`.

@@ -231,7 +231,7 @@ fn check_both(server: &str, client: &str) -> Result<(), String> {
     }
 }
 
-/// Of a server and a client, by their names.
+/// A check of a server and a client, by their names.
 type Check = fn(&str, &str) -> Result<(), String>;
 
 /// Minutes, and builds of all stacks: `make test-perf`. `QUICLAB_TEST_STACKS` names some of them only.

@@ -14,7 +14,7 @@ const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
 const RUNS: usize = 40;
 const COMMANDS: usize = 3;
 const KILLS: usize = 30;
-/// Of the moments at which commands are killed, in steps of a generator by Knuth.
+/// Seed of the moments at which commands are killed, in steps of a generator by Knuth.
 const SEED: u64 = 7;
 
 fn experiment() -> String {

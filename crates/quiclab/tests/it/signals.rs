@@ -12,7 +12,7 @@ use std::{
 use crate::common::{TEST_STACKS, quiclab};
 use quiclab_testing::{Wakings, wait_until};
 
-/// From the signal to the end, on a machine that wakes threads when they asked for it. Of the command's own it has some 100 ms.
+/// Most time from the signal to the end, on a machine that wakes threads when they asked for it. The command's own part is some 100 ms.
 const MOST: Duration = Duration::from_millis(300);
 /// How many times one after the other the machine may be late on the way from the signal to the end, as a generous guess.
 const LATE: u32 = 20;

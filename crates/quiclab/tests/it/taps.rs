@@ -9,7 +9,7 @@ use quiclab_units::{Duration, Time};
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 use serde_json::Value;
 
-/// From one tap to the other.
+/// Time from one tap to the other.
 const CROSSING: Duration = Duration::from_millis(3);
 /// Every such packet of the server is dropped between the taps.
 const DROPPED: u64 = 9;

@@ -115,7 +115,7 @@ fn scan(kinds: Vec<Kind>) {
     place.leave();
 }
 
-/// As the classifier calls it.
+/// Name of the stack's family as the classifier calls it.
 fn family(stack: &str) -> &str {
     match stack {
         "quiche-0.22" | "quiche-0.24" | "tokio-quiche" => "quiche",
@@ -125,7 +125,7 @@ fn family(stack: &str) -> &str {
     }
 }
 
-/// From the first datagram of the server to the one with its ServerHello, as the kernel at the server saw them leave.
+/// Checks the times from the first datagram of the server to the one with its ServerHello, as the kernel at the server saw them leave.
 /// `late`: by how much this machine woke a thread late meanwhile, from the least to the most.
 fn times_are_those_of_the_server(rows: &BTreeMap<String, Value>, truth: &Truth, late: &[std::time::Duration]) {
     let mut errors = Vec::new();

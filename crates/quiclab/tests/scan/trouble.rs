@@ -70,7 +70,7 @@ fn icmp_errors_about_others_silence_nobody() {
     place.leave();
 }
 
-/// As many routers do (RFC 792), for the datagram that they do not forward.
+/// Routers quote too little, as many do (RFC 792), of the datagram that they do not forward.
 fn icmp_errors_that_quote_too_little_exclude_nobody() {
     let mut place = Place::enter();
     let hosts = [("100.64.0.1", 8, "silent"), ("100.64.1.1", 8 + 25, "silent"), ("100.64.2.1", 8 + 26, "prohibited")];

@@ -42,7 +42,7 @@ impl Cache {
         Ok(())
     }
 
-    /// As [`Cache::hold`], for who then uses the thing without asking for its folder.
+    /// Does what [`Cache::hold`] does, for who then uses the thing without asking for its folder.
     ///
     /// # Errors
     /// As [`Cache::hold`].

@@ -79,7 +79,7 @@ impl Origin {
         all.filter(|archive| archive.is_plausible()).take(MOST_EARLIER).cloned().collect()
     }
 
-    /// Of a note that cannot be read: it is there, so the thing was not made here.
+    /// Origin of a thing whose note cannot be read: the note is there, so the thing was not made here.
     fn unknown() -> Self {
         let from = Archive { archive: "unknown".to_owned(), sha256: "unknown".to_owned() };
         Self { from, taken_unix_seconds: 0, earlier: Vec::new(), made_of: None }
@@ -94,7 +94,7 @@ impl Origin {
         fs::write(folder.join(ORIGIN), text).with_context(|| folder.join(ORIGIN).display().to_string())
     }
 
-    /// Of the thing in a folder; `None` where it was made here.
+    /// Origin of the thing in a folder; `None` where it was made here.
     pub fn of(folder: &Path) -> Option<Self> {
         let mut text = Vec::new();
         match fs::File::open(folder.join(ORIGIN)) {

@@ -10,7 +10,7 @@ use nix::{
     unistd::Pid,
 };
 
-/// By which a build knows where its files go, and by which its processes are known.
+/// Variable by which a build knows where its files go, and by which its processes are known.
 const VARIABLE: &[u8] = b"QUICLAB_STACK_OUT=";
 /// How often it is looked whether they have ended, and how long in between.
 const LOOKS: usize = 100;

@@ -16,7 +16,7 @@ use crate::hash::Hasher;
 
 /// Prefix of folders in which a thing is being made. Each is locked by who makes it.
 const NEW: &str = ".new-";
-/// Of earlier versions, which did not lock them.
+/// Prefix of such folders of earlier versions, which did not lock them.
 const FORMER: &str = ".making-";
 /// No thing of an earlier version takes as long.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);

@@ -32,7 +32,7 @@ pub enum Made {
 }
 
 impl Made {
-    /// Of a build in the cache.
+    /// Describes a build in the cache.
     pub fn before(folder: &Path) -> Self {
         let from = fs::read_to_string(folder.join(FROM)).ok().map(PathBuf::from);
         let origin = Origin::of(folder).map(Box::new);

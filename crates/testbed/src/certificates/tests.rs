@@ -7,7 +7,7 @@ const KINDS: [CertificateKey; 4] =
 /// Set for a second process, which prints digests and does nothing else.
 const PRINTS: &str = "QUICLAB_TEST_PRINTS_DIGESTS";
 
-/// With the usual key.
+/// Makes certificates with the usual key.
 fn make(seed: u64, kind: Certificate) -> Result<Certificates> {
     super::make(seed, kind, CertificateKey::EcdsaP256)
 }

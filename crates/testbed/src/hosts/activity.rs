@@ -14,7 +14,7 @@ fn name_at(role: &str, of: &str) -> String {
 pub(super) struct Sampled {
     /// `server` or `client`.
     pub role: &'static str,
-    /// By the server's clock.
+    /// What it sampled, with times by the server's clock.
     pub activity: Activity,
 }
 

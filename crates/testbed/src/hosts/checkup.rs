@@ -59,7 +59,7 @@ pub struct Reached {
     pub facts: HostFacts,
     /// Whether the agent had been copied before.
     pub had_agent: bool,
-    /// From a request to its answer, over the session: the shortest one.
+    /// Time from a request to its answer, over the session: the shortest one.
     pub round_trip: Duration,
     /// Why no run can happen there; `None` where one can.
     pub unfit: Option<String>,
@@ -157,7 +157,7 @@ fn exchange(inventory: &Inventory, sessions: &mut Sessions) -> Result<OffsetSeen
     }
 }
 
-/// Of a run in which no program starts.
+/// Orders of a run in which no program starts.
 fn no_orders() -> Orders {
     let nobody = Program {
         command: Vec::new(),

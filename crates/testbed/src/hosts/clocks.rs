@@ -18,9 +18,9 @@ const EXCHANGES: u32 = 200;
 /// The clock of the client's host, before a run and after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compared {
-    /// Before it.
+    /// The clock before the run.
     pub before: OffsetSeen,
-    /// After it; `None` where no packet came back.
+    /// The clock after the run; `None` where no packet came back.
     pub after: Option<OffsetSeen>,
 }
 

@@ -138,7 +138,7 @@ impl Inventory {
 }
 
 impl HostEntry {
-    /// For messages.
+    /// The host's name for messages.
     pub fn label(&self) -> String {
         format!("{} ({})", self.role, self.ssh)
     }
@@ -190,7 +190,7 @@ impl HostEntry {
     }
 }
 
-/// As the kernel has it.
+/// Whether the kernel takes this name for an interface.
 fn is_interface(name: &str) -> bool {
     (1..=15).contains(&name.len())
         && !name.contains(|letter: char| letter == '/' || letter.is_whitespace())

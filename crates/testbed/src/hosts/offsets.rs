@@ -42,7 +42,7 @@ fn round_trip(one: &Exchange) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// With a server `ahead`, and packets that take this long there and back.
+    /// Makes an exchange with a server `ahead`, and packets that take this long there and back.
     fn exchange(ahead: i64, there: u64, back: u64) -> Exchange {
         let at = |time: u64| time.checked_add_signed(ahead).unwrap();
         let (sent, stays) = (1_000_000_000_000, 7_000);

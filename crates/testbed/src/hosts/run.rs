@@ -60,7 +60,7 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    /// By what the hosts do.
+    /// Finds who is who by what the hosts do.
     ///
     /// # Errors
     /// Without a server or a client.

@@ -56,7 +56,7 @@ pub(super) const HAS_AGENT: &str = "is there";
 pub(super) const NEEDS_AGENT: &str = "is needed";
 /// The agent arrived.
 pub(super) const GOT_AGENT: &str = "has arrived";
-/// More lines of the host's own before the script's first one are too many.
+/// Most lines of the host's own that are skipped before the script's first one.
 const MOST_NOISE: usize = 1000;
 /// The longest answer: a manifest, which has this much room in a slot.
 const LONGEST_LINE: u64 = MANIFEST_ROOM;
@@ -227,7 +227,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Until the session ends, or nobody wants to know.
+    /// Reads until the session ends, or nobody wants to know.
     fn read(mut self) {
         let why = match self.read_all() {
             Ok(()) => String::new(),

@@ -40,7 +40,7 @@ impl Spool {
         Self { folder: env::temp_dir(), orders: None, done: BTreeSet::new() }
     }
 
-    /// For a run.
+    /// Makes a spool for a run.
     pub fn of(folder: PathBuf, orders: Orders) -> Self {
         Self { folder, orders: Some(Box::new(orders)), done: BTreeSet::new() }
     }

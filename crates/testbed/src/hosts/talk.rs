@@ -42,9 +42,9 @@ const MOST_PENDING: usize = 64;
 /// What went wrong.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// On this side, or an interruption.
+    /// Something went wrong on this side, or the run was interrupted.
     Here(anyhow::Error),
-    /// With a host: the run has failed, for this reason.
+    /// Something went wrong with a host: the run has failed, for this reason.
     There(String),
 }
 
@@ -63,12 +63,12 @@ pub(super) struct Limit<'a> {
 }
 
 impl<'a> Limit<'a> {
-    /// As a run has it, from now on.
+    /// The limit that a run has, counted from now.
     pub fn of_run(host: &'a Host) -> Self {
         Self { host: Some(host), deadline: Instant::now() + host.patience, patience: host.patience }
     }
 
-    /// After this long.
+    /// The limit that ends after this long.
     pub fn after(patience: Duration) -> Self {
         Self { host: None, deadline: Instant::now() + patience, patience }
     }
@@ -144,7 +144,7 @@ impl Sessions {
         Ok(all)
     }
 
-    /// Until every agent has said what its host is.
+    /// Waits until every agent has said what its host is.
     fn greet(&mut self, visitor: &Visitor) -> Result<()> {
         let mut found: Vec<Option<HostFacts>> = self.sessions.iter().map(|_| None).collect();
         let limit = Limit::after(START_PATIENCE);
@@ -183,7 +183,7 @@ impl Sessions {
         self.sessions[host].label()
     }
 
-    /// From now on a run with these orders is under way, whose results go into `folder`.
+    /// Says that a run with these orders is under way from now on, whose results go into `folder`.
     pub fn spool_into(&self, folder: &Path, orders: &Orders) {
         *self.spool.lock().unwrap_or_else(PoisonError::into_inner) = Spool::of(folder.to_path_buf(), orders.clone());
     }

@@ -35,7 +35,7 @@ use crate::{
 /// Its name.
 pub const NAME: &str = "hosts";
 
-/// After its session was lost, an agent may hold its host for some time.
+/// Longest time for which an agent may hold its host after its session was lost.
 const LOCK_PATIENCE: Duration = Duration::from_secs(45);
 
 /// Real stacks on hosts of their own, in real time.

@@ -47,7 +47,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Of a run whose record is put in its place at once.
+    /// Puts the record of a run, where it is a new one, in its place at once.
     pub(super) fn of(attempted: Attempted) -> Result<Self, PerformError> {
         let filled = match attempted {
             Attempted::WasThere => return Ok(Self::WasThere),

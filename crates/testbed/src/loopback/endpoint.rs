@@ -82,11 +82,11 @@ pub struct Endpoint {
 /// How an endpoint ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// With this status.
+    /// It exited with this status.
     Status(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
-    /// Not at all within the time that it had.
+    /// It did not end within the time that it had.
     Timeout,
 }
 

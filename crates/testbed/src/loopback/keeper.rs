@@ -21,9 +21,9 @@ pub(super) const KILL_ALL: i32 = libc::SIGUSR1;
 /// How the keeper exits where it cannot do its work; a wrapper's status for a command that cannot be run.
 const CANNOT_KEEP: i32 = 126;
 
-/// To be called between fork and exec, in the child of `parent`: makes this process the keeper, and returns in the endpoint, which is
-/// in `sandbox` and a process group of its own. The keeper ends as the endpoint does, with the same status or by the same signal, once everything else
-/// in the namespace has ended.
+/// Makes this process the keeper, and returns in the endpoint, which is in `sandbox` and a process group of its own. To be called between
+/// fork and exec, in the child of `parent`. The keeper ends as the endpoint does, with the same status or by the same signal, once
+/// everything else in the namespace has ended.
 ///
 /// # Errors
 /// What the kernel answers.

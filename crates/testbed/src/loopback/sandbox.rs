@@ -57,8 +57,8 @@ pub(super) struct Sandbox {
 }
 
 impl Sandbox {
-    /// For an endpoint that sees `root` and starts in `folder` there. `writable`: absolute paths of folders, which have the same names
-    /// in the root.
+    /// Makes the sandbox of an endpoint that sees `root` and starts in `folder` there. `writable`: absolute paths of folders, which have
+    /// the same names in the root.
     ///
     /// # Errors
     /// A path with a zero byte, or one that is not absolute.

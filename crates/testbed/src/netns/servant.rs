@@ -71,9 +71,9 @@ pub(super) fn ask(agent: &Path, orders: &Orders, work: &Path, slot: &Path, host:
 
 /// What went wrong.
 enum Failure {
-    /// On this side.
+    /// Something went wrong on this side.
     Here(anyhow::Error),
-    /// With the agent.
+    /// Something went wrong with the agent.
     There(String),
 }
 

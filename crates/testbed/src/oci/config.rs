@@ -23,11 +23,11 @@ pub struct Image {
     pub tag: Option<String>,
     /// What it starts.
     pub command: Vec<String>,
-    /// With these variables.
+    /// Variables of its environment.
     pub environment: BTreeMap<String, String>,
-    /// In this folder, an absolute path.
+    /// Folder in which it starts, an absolute path.
     pub folder: String,
-    /// As this user; empty is root.
+    /// User as whom it starts; empty is root.
     pub user: String,
     /// Its layers, the lowest first.
     pub layers: Vec<Layer>,

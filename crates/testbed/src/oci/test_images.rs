@@ -73,7 +73,7 @@ pub fn configuration(layers: &[Vec<u8>]) -> Vec<u8> {
     text.to_string().into_bytes()
 }
 
-/// As `docker save` wrote it before version 25.
+/// Makes an archive as `docker save` wrote it before version 25.
 pub fn docker_save(layers: &[Vec<u8>]) -> Vec<u8> {
     let config = configuration(layers);
     let name = format!("{}.json", sha256(&config));
@@ -86,7 +86,7 @@ pub fn docker_save(layers: &[Vec<u8>]) -> Vec<u8> {
     tar.file("manifest.json", &manifest).bytes()
 }
 
-/// As skopeo writes it, each layer through `compress`.
+/// Makes an archive as skopeo writes it, each layer through `compress`.
 pub fn oci_layout(layers: &[Vec<u8>], compress: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let config = configuration(layers);
     let blob = |bytes: &[u8]| format!("blobs/sha256/{}", sha256(bytes));

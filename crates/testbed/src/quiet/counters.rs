@@ -19,10 +19,10 @@ pub(super) struct Counters {
     throttles: Option<u64>,
 }
 
-/// Of `/proc/stat`, summed over all CPUs.
+/// CPU times of `/proc/stat`, summed over all CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
-    /// In user mode, in the kernel, and in interrupts.
+    /// Time in user mode, in the kernel, and in interrupts.
     busy: Duration,
     steal: Duration,
 }

@@ -20,13 +20,13 @@ use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use crate::{arrived::Carried, collect::RunFailure};
 
-/// As of Linux.
+/// Hop limit (time to live) of packets, as of Linux.
 const HOP_LIMIT: u8 = 64;
 
 /// A host on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
-    /// Of its network card.
+    /// Address of its network card.
     pub(super) link: [u8; 6],
     /// IP address and UDP port.
     pub(super) socket: SocketAddr,

@@ -23,7 +23,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Between the addresses of server and client, whose folders are in `work`.
+    /// Makes a reader of packets between the addresses of server and client, whose folders are in `work`.
     pub(super) fn new([server, client]: [SocketAddr; 2], work: &Path) -> Self {
         let key_log = |role: &str| KeyLog::new(work.join(role).join("logs/keys.log"));
         Self {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two looks.
+/// Time between two looks.
 const BETWEEN: Duration = Duration::from_millis(250);
 /// Files and folders of an endpoint beside those that are transferred.
 const MOST_FILES: u64 = 10_000;
@@ -20,7 +20,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// On a folder in which so many files are transferred, and in which there may be so many bytes.
+    /// Makes the watch of a folder in which so many files are transferred, and in which there may be so many bytes.
     pub(super) fn new(folder: &Path, transferred_files: u64, most_bytes: u64) -> Self {
         let most_files = MOST_FILES.saturating_add(transferred_files);
         Self { folder: folder.to_owned(), most_bytes, most_files, next: Instant::now() + BETWEEN }

@@ -27,7 +27,7 @@ use crate::{
 };
 
 const MANIFEST: &str = include_str!("../../../../sans-io/quinn/stack.toml");
-/// Longer than any of these runs takes, and shorter than the 10 s for an answer.
+/// How long a run may take: longer than any of these, and than the 10 s for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A run between a client in a mode and a server that says nothing.

@@ -313,7 +313,7 @@ fn do_not_block(descriptor: BorrowedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Until there is something to read or room to write, or a moment has passed.
+/// Waits until there is something to read or room to write, or a moment has passed.
 fn wait(descriptor: BorrowedFd, flags: PollFlags) -> io::Result<()> {
     match poll(&mut [PollFd::new(descriptor, flags)], PollTimeout::from(GLANCE_MS)) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),

@@ -54,7 +54,7 @@ use crate::{
 
 /// The client's UDP port: the first of the range for them (RFC 6335).
 const CLIENT_PORT: u16 = 49_152;
-/// More events than a transfer of 10 GB has: a stack that asks to be called again and again ends here.
+/// Number of events after which a stack that asks to be called again and again is ended: a transfer of 10 GB has fewer.
 const MOST_EVENTS: u64 = 100_000_000;
 /// How often an endpoint may send everything, and bytes that it may send beside. Both bound the memory of a run; honest transfers stay far below.
 const MOST_TRANSMISSIONS: u64 = 4;
@@ -65,9 +65,9 @@ const MOST_KEY_LOG_BYTES: u64 = 256 << 20;
 const CONTENTS_BYTES: u64 = 4_096;
 /// Linux's own horizon of `fq`.
 const FQ_HORIZON: Duration = Duration::from_secs(10);
-/// By what they do, the files that decide about a record besides the simulator, the programs and the settings: see build.rs.
+/// Fingerprint of what the files do that decide about a record besides the simulator, the programs and the settings: see build.rs.
 const OWN_SOURCES: &str = env!("QUICLAB_SIM_TESTBED");
-/// By what it does, the code that says what datagrams hold: it decides where a path has rules about that.
+/// Fingerprint of what the code does that says what datagrams hold: it decides where a path has rules about that.
 const CONTENT_SOURCES: &str = env!("QUICLAB_CONTENT");
 
 /// What a run between these stacks is made with: part of its identity.

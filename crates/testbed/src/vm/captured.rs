@@ -67,7 +67,7 @@ pub(super) fn for_each_packet<'a>(ring: &'a [u8], tap: &TapReport, mut visit: im
     }
 }
 
-/// As much as the tap keeps of each packet.
+/// The bytes of a packet, as many as the tap keeps of each.
 fn kept(bytes: Cow<'_, [u8]>, snaplen: Option<u32>) -> Cow<'_, [u8]> {
     let length = snaplen.map_or(bytes.len(), |most| bytes.len().min(most as usize));
     match bytes {

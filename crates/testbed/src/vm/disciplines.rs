@@ -12,7 +12,7 @@ use quiclab_units::Duration;
 use super::path::{self, Direction, Way};
 use crate::contract::SERVER_PORT;
 
-/// Of interfaces whose order says nothing else.
+/// MTU of interfaces whose order says nothing else.
 const USUAL_MTU: u32 = 1500;
 
 /// The network of a run.

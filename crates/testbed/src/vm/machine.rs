@@ -21,8 +21,8 @@ const OLDEST_QEMU: (u32, u32) = (7, 2);
 /// Most NVDIMMs for roots fit this: a few hundred MiB of Debian. The kernel keeps 1/64 of the length in memory for each.
 const USUAL_ROOT_BYTES: u64 = 512 << 20;
 
-/// With two, QEMU 7.2 hands over from one to the other at moments that depend on the host: one in fifteen runs differed, and
-/// none was faster.
+/// Number of the guest's CPUs. With two, QEMU 7.2 hands over from one to the other at moments that depend on the host: one in fifteen
+/// runs differed, and none was faster.
 const VIRTUAL_CPUS: &str = "1";
 /// Room for translated code, in MiB. A run needs less than 100; running over would translate everything anew.
 const TRANSLATION_CACHE_MIB: u32 = 256;
@@ -155,7 +155,7 @@ pub fn qemu_version() -> Result<String> {
     }
 }
 
-/// Of a line such as `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)`.
+/// Version in a line such as `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)`.
 fn major_and_minor(line: &str) -> Option<(u32, u32)> {
     let mut numbers = line.split_once("version ")?.1.split(|character: char| !character.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -35,7 +35,7 @@ use crate::{
 
 /// How often waiting looks at the flag that ends it.
 const GLANCE: Duration = Duration::from_millis(100);
-/// So much of what QEMU printed is read when it has ended.
+/// Most bytes that are read of what QEMU printed when it has ended.
 const MOST_WORDS: u64 = 1 << 20;
 
 /// A QEMU process. It is killed when this is dropped, and when this process dies in any way.

@@ -147,22 +147,22 @@ fn batch(to_server: &mut Direction, slot_ns: u64) -> Result<(), String> {
 /// The names of the stages of a path, for what the kernel counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageNames {
-    /// Of each discipline towards the client, the outermost first.
+    /// Name of the stage of each discipline towards the client, the outermost first.
     pub to_client: Vec<String>,
-    /// Of each discipline towards the server.
+    /// Name of the stage of each discipline towards the server.
     pub to_server: Vec<String>,
-    /// Of the list of packets that are dropped.
+    /// Name of the stage of the list of packets that are dropped.
     pub drops: Option<String>,
     /// Why the stages of a direction (`to_client`, `to_server`) drop packets, where that is by chance.
     pub chances: BTreeMap<(&'static str, String), &'static str>,
-    /// Of all stages of both directions, in the order in which packets pass them.
+    /// Names of all stages of both directions, in the order in which packets pass them.
     pub order: Vec<String>,
     /// Why the agent moves packets in user space; `None` where the kernel does.
     pub why_in_user_space: Option<String>,
 }
 
 impl StageNames {
-    /// Of the path of a run.
+    /// Names the stages of the path of a run.
     ///
     /// # Errors
     /// As [`choose`].
@@ -170,7 +170,7 @@ impl StageNames {
         Ok(Self::by(settings, choose(settings)?))
     }
 
-    /// Of the path of a run whose packets are moved in this way.
+    /// Names the stages of the path of a run whose packets are moved in this way.
     pub fn by(settings: &Settings, way: Way) -> Self {
         let ([to_client, to_server], why_in_user_space) = match way {
             Way::Kernel(directions) => (directions, None),

@@ -36,7 +36,7 @@ use crate::{
     contract::server_can_move,
 };
 
-/// More bytes of TLS secrets are not put into the capture. A connection has less than 2000.
+/// Most bytes of TLS secrets that are put into the capture. A connection has less than 2000.
 const MOST_SECRETS: usize = 16 << 20;
 /// Longest name of a file or folder on usual disks, in bytes.
 const LONGEST_PART: usize = 255;

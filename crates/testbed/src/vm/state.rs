@@ -34,7 +34,7 @@ const FOLDER: &str = "state";
 /// Booting takes some ten seconds, and much longer where other work takes the processors. Those who wait longer for a run wait longer for this, too.
 const BOOT_PATIENCE: Duration = Duration::from_secs(300);
 
-/// More bytes of what a guest prints on its console are not kept.
+/// Most bytes that are kept of what a guest prints on its console.
 const LONGEST_CONSOLE: u64 = 4 << 20;
 /// Bytes of it that are looked at where a guest does not boot.
 const LONGEST_EXCERPT: u64 = 1 << 20;

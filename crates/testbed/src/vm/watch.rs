@@ -65,7 +65,7 @@ pub struct Watch {
 struct Judge {
     patience: Patience,
     has_begun: bool,
-    /// Since when it sleeps, and what it had used then.
+    /// Time at which it was first seen asleep, and what it had used then; `None` while it is awake.
     asleep_since: Option<(Duration, Duration)>,
 }
 
@@ -145,7 +145,7 @@ fn seen_of(process: u32) -> Result<Option<(Duration, bool)>> {
     Ok(Some((Duration::from_millis(ticks * 1000 / PER_SECOND), sleep)))
 }
 
-/// Of a line of proc(5): behind the name, which is in brackets, the state is the 1st, user time the 12th and system time the 13th.
+/// State and ticks in a line of proc(5): behind the name in brackets, the state is the 1st, user time the 12th, system time the 13th.
 fn state_and_ticks(line: &str) -> Option<(&str, u64)> {
     let mut fields = line.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;

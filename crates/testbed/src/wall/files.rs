@@ -38,7 +38,7 @@ impl Rules {
         Ok(Self(rules))
     }
 
-    /// From here on.
+    /// Applies the rules to this thread, and to all that it starts, from here on.
     pub(super) fn enter(self) -> io::Result<()> {
         self.0.restrict_self().map(|_| ()).map_err(|_| io::Error::last_os_error())
     }

@@ -25,7 +25,7 @@ use quiclab_supplies::process::end_with_parent;
 
 /// A user who is nobody special: a program with number 0 would keep capabilities.
 const INNER_ID: u32 = 1000;
-/// More than a program ever needs.
+/// Most files and folders that a program can be shown, more than one ever needs.
 const MOST_BINDS: usize = 48;
 
 /// What it takes to make the namespaces of one program.

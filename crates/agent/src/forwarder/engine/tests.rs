@@ -18,7 +18,7 @@ struct Memory {
     /// What has not come in yet.
     to_come: RefCell<VecDeque<Arrival>>,
     sent: RefCell<Vec<(u64, Direction, Frame)>>,
-    /// By how much each waking up is late.
+    /// Time by which each waking up is late, in ns.
     late_ns: u64,
     /// How long sending a frame takes.
     sending_ns: u64,

@@ -14,7 +14,7 @@ const PROTOCOL: usize = ETHERNET + 9;
 const ADDRESSES_V4: usize = ETHERNET + 12;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
-/// Of the IPv6 header.
+/// Fields of the IPv6 header.
 const NEXT_HEADER: usize = ETHERNET + 6;
 const ADDRESSES_V6: usize = ETHERNET + 8;
 

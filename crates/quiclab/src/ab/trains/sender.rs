@@ -12,7 +12,7 @@ use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Observed, QuicFo
 
 /// The trains of a sender.
 pub struct Sender {
-    /// In order of time.
+    /// The trains in order of time.
     pub trains: Vec<Train>,
 }
 
@@ -23,13 +23,13 @@ pub struct Train {
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,
-    /// Since the sender's first packet.
+    /// Time since the sender's first packet.
     pub start_ns: u64,
     /// Number of its first 1-RTT packet.
     pub number: Option<u64>,
-    /// Since the sender's packet before it.
+    /// Time since the sender's packet before it.
     pub gap_before_ns: Option<u64>,
-    /// Since the last acknowledgment; like the next two `None` where not every acknowledgment of its flow could be read, or none had come.
+    /// Time since the last acknowledgment; like the next two `None` where not every one of its flow could be read, or none had come.
     pub since_ack_ns: Option<u64>,
     /// Packets (TCP: bytes) that it newly acknowledged.
     pub newly_acknowledged: Option<u64>,
@@ -43,7 +43,7 @@ struct Seen {
     first: Option<Time>,
     last: Option<Time>,
     analysis: Analysis,
-    /// By flow: the last acknowledgment, and how much it newly acknowledged.
+    /// Time of the last acknowledgment of each flow, and how much it newly acknowledged.
     acks: BTreeMap<usize, (Time, u64)>,
     /// Numbers that were sent and not acknowledged, by flow and packet number space.
     outstanding: BTreeMap<(usize, u8), BTreeSet<u64>>,

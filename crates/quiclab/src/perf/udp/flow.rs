@@ -19,7 +19,7 @@ use super::super::usage;
 
 /// How long a receiver waits before it looks whether to stop.
 const WAIT: Duration = Duration::from_millis(20);
-/// Of a receiver's socket, in bytes, as far as the machine allows it.
+/// Buffer of a receiver's socket, in bytes, as far as the machine allows it.
 const BUFFER: usize = 4 << 20;
 /// Largest datagram.
 const LARGEST: usize = 65_536;

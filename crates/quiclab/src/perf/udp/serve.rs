@@ -20,7 +20,7 @@ use quiclab_perf::{
 use super::flow::{self, Counters};
 use crate::{cli::PerfArguments, output, signals};
 
-/// Between two looks.
+/// Time between two looks.
 const GLANCE: Duration = Duration::from_millis(5);
 /// A client that says nothing for so long has gone.
 const TIMEOUT: Duration = Duration::from_secs(30);

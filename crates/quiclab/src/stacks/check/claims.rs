@@ -21,21 +21,21 @@ const SEED: u64 = 1;
 const LONG: &str = "4 MiB";
 /// Enough for everything else.
 const SHORT: &str = "256 KiB";
-/// Of a delayed certificate: no other delay of a handshake is near it.
+/// Delay of a delayed certificate: no other delay of a handshake is near it.
 pub const CERTIFICATE_DELAY: Duration = Duration::from_millis(200);
 /// A path on which the datagrams of a ClientHello arrive one by one, with time to answer the first.
 const SLOW: &str = r#""simple-p2p --delay=20ms --bandwidth=2Mbps --queue=25""#;
-/// Of a certificate chain: over three times what a client sends first, if that is one datagram.
+/// Size of a certificate chain: over three times what a client sends first, if that is one datagram.
 const CHAIN: &str = "5113 B";
 /// A probe timeout that is nobody's own, and a one-way delay at which it passes before an answer comes, and the usual one does not.
 const DEFAULT_PTO: Duration = Duration::from_millis(300);
 const LONG_DELAY: Duration = Duration::from_millis(400);
-/// Of small batches.
+/// Most packets of a small batch.
 pub const SEGMENTS: u32 = 2;
-/// Of several files, and how many of them the client may ask for at the same time.
+/// Number of several files, and how many of them the client may ask for at the same time.
 const FILES: u32 = 12;
 const STREAMS: u32 = 3;
-/// Of each of several files: it takes some round trips, in which a client that minds no limit asks for the others.
+/// Size of each of several files: it takes some round trips, in which a client that minds no limit asks for the others.
 const FILE: &str = "32 KiB";
 /// The case of interoperation that proves a test case of another name, `multiconnect`.
 const MANY_CONNECTIONS: &str = "handshakeloss";

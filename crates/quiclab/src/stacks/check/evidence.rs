@@ -34,7 +34,7 @@ const LARGEST_FRAME: u32 = 1514;
 const ETHERNET_HEADER: u64 = 14;
 /// Headers of IPv4 and UDP, in bytes.
 const IP_AND_UDP: u64 = 28;
-/// By how many bytes what two settings send must be apart at some time. Settings that change nothing but the length of a variable in the
+/// Bytes by which what two settings send must be apart at some time. Settings that change nothing but the length of a variable in the
 /// environment, and so some nanoseconds, are 18 KB apart in 4 MiB over TCP (tests/stacks/careless); any two congestion controls of TCP, haproxy,
 /// lsquic, msquic, ngtcp2, quiche, quinn or s2n-quic, 211 KB to 5.3 MB.
 const APART: u64 = 64 << 10;
@@ -70,7 +70,7 @@ impl Ended {
         }
     }
 
-    /// For the progress.
+    /// The end in a word, for the progress.
     pub fn in_a_word(&self) -> &'static str {
         match self {
             Self::Well { .. } => "transferred",

@@ -35,7 +35,7 @@ struct Datagram {
     acknowledged: Option<u64>,
     /// An Initial packet in it has a CRYPTO frame.
     has_hello: bool,
-    /// Of the client: with it, its whole ClientHello has passed the tap.
+    /// Whether it is the client's and with it the whole ClientHello has passed the tap.
     completes_hello: bool,
     /// Something in it must be acknowledged.
     is_ack_eliciting: bool,

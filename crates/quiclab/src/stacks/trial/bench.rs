@@ -132,12 +132,12 @@ impl<'a> Bench<'a> {
         Ok(Self { own, peer, scratch, files: known, logged, always: Variables::new(), out, keys: None, stop })
     }
 
-    /// From now on the stack that is tried is told this in every transfer, unless a check says otherwise.
+    /// Tells the stack that is tried this in every transfer from now on, unless a check says otherwise.
     pub fn always(&mut self, variables: &[(String, String)]) {
         self.always = variables.iter().cloned().collect();
     }
 
-    /// From now on the TLS secrets of all checks go to `keys`.
+    /// Writes the TLS secrets of all checks to `keys` from now on.
     pub fn collect_keys(&mut self, keys: PathBuf) {
         self.keys = Some(keys);
     }

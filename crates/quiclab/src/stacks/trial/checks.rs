@@ -65,7 +65,7 @@ pub struct Pair {
 pub struct Check {
     /// What `--case` takes.
     pub kind: String,
-    /// Of no other check of the try, and safe in a file system.
+    /// Name that no other check of the try has, and that is safe in a file system.
     pub name: String,
     /// What holds, as a sentence.
     pub sentence: String,

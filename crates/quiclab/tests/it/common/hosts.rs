@@ -238,7 +238,7 @@ impl Machines {
         format!("{}{}{}", ask(&["ip", "-o", "link"]), ask(&["tc", "qdisc"]), names.collect::<String>())
     }
 
-    /// Until the machines are as they were.
+    /// Waits until the machines are as they were.
     pub fn wait_for(&self, before: &[String]) {
         let mut now = Vec::new();
         let start = std::time::Instant::now();

@@ -177,7 +177,7 @@ struct Tracer {
 }
 
 impl Tracer {
-    /// Until the program and all that it has started have ended.
+    /// Follows the program and all that it has started until they have ended.
     fn follow(&mut self, main: i32) -> ExitStatus {
         let mut ended = None;
         let mut has_options = false;

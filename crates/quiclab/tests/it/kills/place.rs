@@ -48,7 +48,7 @@ impl Place {
         Self { folder, hidden: BTreeSet::new(), whole: BTreeMap::new() }
     }
 
-    /// In the command line of every process that works here.
+    /// Text in the command line of every process that works here.
     pub fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }

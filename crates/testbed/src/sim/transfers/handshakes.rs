@@ -49,7 +49,7 @@ pub struct HandshakeCosts {
     pub server: f64,
     /// The path with its rules, and the orders to both processes.
     pub simulation: f64,
-    /// From packets to metrics.
+    /// The work from packets to metrics.
     pub measurement: f64,
     /// Orders that both processes answered: each costs two changes from one process to another.
     #[serde(skip)]
@@ -179,7 +179,7 @@ impl Bench<'_> {
     }
 }
 
-/// Of this thread, which performs the handshakes.
+/// CPU time of this thread, which performs the handshakes.
 fn cpu_seconds() -> Result<f64> {
     let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).context("CLOCK_THREAD_CPUTIME_ID")?;
     Ok(used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9)

@@ -10,7 +10,7 @@ fn rebind(address: bool) -> String {
     format!("stage = \"rebind\"\nname = \"rebind\"\nfirst = \"1 s\"\nevery = \"5 s\"\naddress = {address}\n")
 }
 
-/// Of the client, at 193.167.0.100:50000, to the server, or the other way round to this address of the client.
+/// A packet of the client, at 193.167.0.100:50000, to the server, or the other way round to this address of the client.
 fn between(micros: u64, to: Direction, client: SocketAddr) -> Arrival {
     let server = "193.167.100.100:443".parse().unwrap();
     let mut one = arrival(micros, to, 1);
