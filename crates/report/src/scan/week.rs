@@ -47,7 +47,7 @@ pub(super) struct Group {
     pub coalesced: BTreeMap<u64, [u64; 2]>,
 }
 
-/// Turns times into numbers of steps.
+/// Steps of time: what turns times into numbers of steps, and these into places on the axis.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub step_hours: u64,
