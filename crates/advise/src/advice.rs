@@ -49,7 +49,7 @@ pub struct Scenario {
     pub wait: Handshake,
     /// The server acknowledges at once.
     pub instant: Handshake,
-    /// By how much the first byte arrives earlier with an instant acknowledgment; negative: later.
+    /// Time by which the first byte arrives earlier with an instant acknowledgment, in ns; negative: later.
     pub gain_ns: Option<i64>,
 }
 
@@ -69,7 +69,7 @@ pub struct Advice {
     pub mean_gain_ns: Option<f64>,
     /// The client's first probe timeout becomes so much shorter: three times what the server would wait.
     pub first_pto_gain_ns: Option<i64>,
-    /// By scenario.
+    /// What both ways lead to, by scenario.
     pub scenarios: Vec<Scenario>,
 }
 

@@ -17,7 +17,7 @@ pub struct Client {
     server_hello_bytes: u64,
     flight_bytes: u64,
     estimate: RttEstimate,
-    /// Before the first sample.
+    /// Probe timeout before the first sample.
     default_pto: Duration,
     next_number: u64,
     /// Datagrams that ask for an acknowledgment and have none: space, time.
@@ -26,7 +26,7 @@ pub struct Client {
     largest_acknowledged: [Option<u64>; 2],
     /// Parts of the ClientHello that are not acknowledged.
     hello_left: BTreeSet<u32>,
-    /// In which datagram a part was.
+    /// Part of the ClientHello in each datagram, by the datagram's number.
     hello_of: BTreeMap<u64, u32>,
     arrived: Ranges,
     /// Datagrams of the server with an Initial packet, and with a Handshake packet that could be opened.

@@ -27,7 +27,7 @@ pub enum Space {
     Handshake,
 }
 
-/// From client to server.
+/// A datagram from client to server.
 #[derive(Clone, Debug, Default)]
 pub struct FromClient {
     pub number: u64,
@@ -48,7 +48,7 @@ pub struct FromClient {
     pub is_probe: bool,
 }
 
-/// From server to client.
+/// A datagram from server to client.
 #[derive(Clone, Debug, Default)]
 pub struct FromServer {
     pub number: u64,

@@ -126,7 +126,7 @@ struct Play<'a> {
     loss: Loss,
     client: Client,
     server: Server,
-    /// By time, and in the order in which they were sent.
+    /// Arrivals by time, and in the order in which they were sent.
     arrivals: BTreeMap<(Time, u64), Arrival>,
     order: u64,
     /// When the link towards the client, and towards the server, is free again.

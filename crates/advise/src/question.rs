@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Question {
     /// Round-trip time between client and server; more than 0.
     pub rtt: Duration,
-    /// From the ClientHello's arrival until the server can answer it: fetching the certificate, signing.
+    /// Time from the ClientHello's arrival until the server can answer it: fetching the certificate, signing.
     pub delay: Duration,
     /// Length of the certificate chain: the DER certificates of the Certificate message.
     pub certificate: ByteCount,
@@ -32,7 +32,8 @@ pub struct Question {
 const DEFAULT_PTO: Duration = Duration::from_nanos(INITIAL_RTT.as_nanos() * 3);
 
 impl Question {
-    /// With the timeouts of RFC 9002, a ClientHello of one datagram, and a server that repeats its flight early, as ngtcp2 and quic-go do.
+    /// A handshake with the timeouts of RFC 9002, a ClientHello of one datagram, and a server that repeats its flight early, as ngtcp2 and
+    /// quic-go do.
     pub fn new(rtt: Duration, delay: Duration, certificate: ByteCount) -> Self {
         Self {
             rtt,
@@ -123,7 +124,7 @@ impl Loss {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::None, Self::ServerFlightRest, Self::ClientSecondFlight];
 
-    /// In words.
+    /// The loss in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::None => "no loss",

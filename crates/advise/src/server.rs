@@ -31,7 +31,7 @@ pub struct Server {
     server_hello_bytes: u64,
     flight_bytes: u64,
     estimate: RttEstimate,
-    /// Before the first sample.
+    /// Probe timeout before the first sample.
     default_pto: Duration,
     hello: BTreeSet<u32>,
     /// Whether it still repeats its flight when a part of the ClientHello is repeated: once, as RFC 9002 section 6.2.3 recommends.

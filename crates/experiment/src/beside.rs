@@ -36,7 +36,7 @@ pub struct NamedFile<'a> {
 /// Gives the text of a file that an experiment names. The error says why there is none, without the name.
 pub type ReadBeside = fn(&NamedFile<'_>) -> Result<String, String>;
 
-/// For experiments that may name no other files.
+/// Refuses every file, for experiments that may name no other files.
 pub(crate) fn read_nothing(_: &NamedFile<'_>) -> Result<String, String> {
     Err("a file cannot be named here".to_owned())
 }
@@ -101,7 +101,7 @@ struct Traces<'a> {
     beside: &'a Beside<'a>,
     /// Names are relative to this folder, which is relative to that of the experiment file.
     folder: &'a str,
-    /// As [`NamedFile::below`].
+    /// The folder outside of which nothing may be read, as in [`NamedFile::below`].
     below: Option<&'a str>,
 }
 

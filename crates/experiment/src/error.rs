@@ -48,7 +48,7 @@ impl std::error::Error for ExperimentError {}
 
 /// The known name that `found` is most likely a misspelling of, if any is near.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// More changed letters than this are another word.
+    /// Number of changed letters in a misspelling at most: with more it is another word.
     const NEAR: usize = 3;
     let candidates = known.into_iter().map(|name| (strsim::damerau_levenshtein(found, name), name));
     candidates.filter(|(distance, _)| *distance <= NEAR).min().map(|(_, name)| name)

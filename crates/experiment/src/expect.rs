@@ -34,7 +34,8 @@ pub struct Expectation {
     pub runs: BTreeMap<String, String>,
     /// Which side of the number is right.
     pub bound: Bound,
-    /// In the unit of the metric; with `compared_with` a factor, or in the unit of the metric where the difference counts.
+    /// Number that the mean is held against, in the unit of the metric; with `compared_with` a factor, or in the unit of the metric where
+    /// the difference counts.
     pub number: f64,
     /// Dotted settings of the runs that it is compared with; in all others they are like those of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,9 +70,9 @@ pub enum Bound {
     AtLeast,
     /// It or less.
     AtMost,
-    /// More.
+    /// What is above the number is right.
     Above,
-    /// Less.
+    /// What is below the number is right.
     Below,
 }
 

@@ -8,8 +8,8 @@ use crate::{
     text::{setting_text, setting_texts},
 };
 
-/// Of each run, by dotted key: the settings in `axes`, and those of the others in which runs differ that have the same values of
-/// `axes`. What follows from the axes, such as a default of the stack that an axis names, is left out.
+/// Settings of each run, by dotted key: those in `axes`, and those of the others in which runs differ that have the same values of `axes`.
+/// What follows from the axes, such as a default of the stack that an axis names, is left out.
 pub fn figure_settings(all: &[&Settings], axes: &[&str]) -> Vec<BTreeMap<String, String>> {
     let of_axes = |settings: &&Settings| -> BTreeMap<String, String> {
         axes.iter().filter_map(|key| Some(((*key).to_owned(), setting_text(settings, key)?))).collect()

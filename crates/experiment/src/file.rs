@@ -68,7 +68,7 @@ impl Experiment {
         Self::parse_beside(file, text, profile, read_nothing)
     }
 
-    /// As [`Experiment::parse`], where the file may name others: paths to include, and traces.
+    /// Parses `text` as [`Experiment::parse`] does, where the file may name others: paths to include, and traces.
     ///
     /// # Errors
     /// The same, and a file that cannot be read or is not what its key needs.

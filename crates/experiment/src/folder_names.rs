@@ -25,8 +25,7 @@ pub(crate) fn of_stack(name: &str) -> String {
     if plain.starts_with('.') { plain.replacen('.', "_", 1) } else { plain }
 }
 
-/// For each of several settings what tells them apart, as part of a folder's name: `cubic-gso_on`. Settings that do not fit are not
-/// named.
+/// What tells each of several settings apart, as part of a folder's name: `cubic-gso_on`. Settings that do not fit are not named.
 pub(crate) fn labels(all: &[Settings]) -> Vec<String> {
     let all: Vec<_> = all.iter().collect();
     crate::plan::differences(&all).iter().map(|differences| label(differences)).collect()

@@ -70,7 +70,7 @@ pub struct FairQueueing {
     /// How far ahead a send time may be; packets beyond are dropped.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<Duration>,
-    /// By how much its timer may be late.
+    /// Time by which the timer of the discipline may be late.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub timer_slack: Option<Duration>,
 }

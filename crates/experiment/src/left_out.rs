@@ -14,7 +14,7 @@ pub(crate) struct Unclaimed {
 /// Combinations that were left out.
 #[derive(Default)]
 pub(crate) struct LeftOut {
-    /// By what is wrong with them: how many, and the first error.
+    /// How many combinations were left out, and the first error, by what is wrong with them.
     reasons: BTreeMap<String, (usize, ExperimentError)>,
 }
 
@@ -31,7 +31,7 @@ impl LeftOut {
 
     /// The error where nothing is left.
     pub(crate) fn error(self, experiment: &Experiment) -> ExperimentError {
-        /// More are not read.
+        /// Number of reasons that are listed at most: more are not read.
         const MOST_REASONS: usize = 8;
         let reasons: Vec<_> = self.reasons.into_values().collect();
         if let [(_, only)] = &reasons[..] {

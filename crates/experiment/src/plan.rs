@@ -70,7 +70,7 @@ pub struct Plan {
 /// What a command line changes about a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// Instead of `workload.repetitions`.
+    /// Number of repetitions instead of `workload.repetitions`.
     pub repetitions: Option<u32>,
     /// Settings that a run must have, as (dotted key, value); `stack` stands for `stack.name`.
     pub filters: Vec<(String, String)>,
@@ -333,7 +333,7 @@ pub fn label<'a>(settings: &Settings, differences: impl IntoIterator<Item = &'a 
 /// Key and value of a setting that is not the same in all of several runs.
 pub type Difference = (&'static str, String);
 
-/// For each of several settings what sets them apart from the others, besides the stack that the run is about.
+/// What sets each of several settings apart from the others, besides the stack that the run is about.
 pub fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
     let mut texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
     // Of lists with the same stages only what differs is worth naming.

@@ -11,9 +11,9 @@ use crate::{
 /// What `workload.repetitions` asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Repetitions {
-    /// So many times.
+    /// A run is repeated so many times.
     Fixed(u32),
-    /// Until an interval is narrow enough.
+    /// A run is repeated until an interval is narrow enough.
     Until(Until),
 }
 
@@ -35,7 +35,7 @@ const METRIC: &str = "goodput_wire_bps";
 /// Fewer values say so little of their own spread that the interval is narrow by chance too often.
 const AT_LEAST: u32 = 5;
 const AT_MOST: u32 = 100;
-/// Of a wider one the mean itself is hardly known.
+/// Width of the widest interval that may be asked for, in percent: of a wider one the mean itself is hardly known.
 const WIDEST_PERCENT: f64 = 50.0;
 
 const UNTIL: &str = "until ";
@@ -66,7 +66,7 @@ impl Repetitions {
         }
     }
 
-    /// In words, for the reference.
+    /// What can be asked for in words, for the reference.
     pub(crate) fn describe() -> String {
         "count, \"until N %\", or a table".to_owned()
     }

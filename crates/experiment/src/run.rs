@@ -25,7 +25,7 @@ pub struct Run {
     pub repetition: u32,
     /// Everything random in the run is derived from this number. 0 to about 10^15.
     pub seed: u64,
-    /// By how much the start of the transfer is delayed: drawn from the seed, from 0 to just below 100 ms.
+    /// Time by which the start of the transfer is delayed: drawn from the seed, from 0 to just below 100 ms.
     #[serde(with = "crate::quantity")]
     pub start_shift: Duration,
     /// The settings.

@@ -39,9 +39,9 @@ pub(crate) struct Assignment {
 /// Where a value was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// In the file.
+    /// It was written in the file.
     File(Place),
-    /// In a `--set KEY=VALUE`.
+    /// It was written in a `--set KEY=VALUE`.
     Set,
     /// It is a stack of the user's own, which replaces the stacks that the file names.
     OwnStack,

@@ -49,7 +49,7 @@ pub struct StackManifest {
     pub transport: Transport,
     /// Which sides it has.
     pub roles: Vec<Role>,
-    /// Of a stack with a single role: the stack that takes the other one where an experiment says nothing.
+    /// The stack that takes the other role where an experiment says nothing, of a stack with a single role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     /// HTTP versions it speaks; at least the default.
@@ -181,9 +181,9 @@ pub struct Defaults {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
-    /// For `sh -e -c`, in the stack's folder; leaves its files in `$QUICLAB_STACK_OUT`.
+    /// Command for `sh -e -c`, in the stack's folder; it leaves its files in `$QUICLAB_STACK_OUT`.
     pub command: String,
-    /// For the record: an unoptimised build paces differently.
+    /// Profile of the build, for the record: an unoptimised build paces differently.
     pub profile: String,
     /// Debian packages the building machine needs.
     pub host_packages: Vec<String>,

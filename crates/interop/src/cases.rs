@@ -93,7 +93,7 @@ pub struct Case {
     /// Whether the server has a certificate chain of 9 kB or more: longer than what three client datagrams of 1200 bytes
     /// let it send at once (RFC 9000 section 8.1).
     pub large_certificate: bool,
-    /// After this a client that has not ended has failed.
+    /// Time after which a client that has not ended has failed.
     pub time_limit: Duration,
     /// Whether the server can go on at another port, so that packets of other ports count as well.
     pub server_can_move: bool,
@@ -107,7 +107,7 @@ pub struct Case {
 pub struct Files {
     /// How many.
     pub count: u32,
-    /// Of each.
+    /// Size of each file.
     pub size: ByteCount,
     /// Length of each name in bytes: a longer name makes a larger request.
     pub name_bytes: u32,
@@ -118,7 +118,7 @@ pub struct Files {
 pub struct PathNeeds {
     /// Each way: half of the round-trip time.
     pub delay: Duration,
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     pub rate: Rate,
     /// Packets that the bottleneck's queue holds.
     pub queue_packets: u32,

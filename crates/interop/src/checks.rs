@@ -139,7 +139,7 @@ pub(crate) fn connections<'a, const COUNT: usize>(
     counted(facts, COUNT as u64, reasons)?.try_into().ok()
 }
 
-/// So many handshakes, all of them complete and of the right version.
+/// Expects so many handshakes, all of them complete and of the right version.
 pub(crate) fn version_1_connections(facts: &Facts, count: u64, reasons: &mut Reasons) {
     let connections = counted(facts, count, reasons).unwrap_or_default();
     for (number, connection) in connections.iter().enumerate() {
@@ -192,7 +192,7 @@ fn version_1_or_compatible(connection: &ConnectionFacts, whose: &str, reasons: &
     });
 }
 
-/// Of its Initial and Handshake packets.
+/// Versions of the server's Initial and Handshake packets.
 fn server_versions(connection: &ConnectionFacts) -> Vec<u32> {
     let server = connection.sent(Role::Server);
     server.initial_versions.union(&server.handshake_versions).copied().collect()
@@ -204,7 +204,7 @@ pub(crate) fn no_retry(connection: &ConnectionFacts, reasons: &mut Reasons) {
     reasons.unless(retries == 0, || format!("expected no Retry packet (RFC 9000 section 17.2.5), found {retries}"));
 }
 
-/// For messages.
+/// Names of the versions, for messages.
 pub(crate) fn version_names(versions: impl Iterator<Item = u32>) -> String {
     let names: Vec<String> = versions
         .map(|version| match version {

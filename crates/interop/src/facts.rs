@@ -35,7 +35,7 @@ pub struct FactsSettings {
 /// What a capture shows of its QUIC connections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// In the order of their first packets.
+    /// The connections, in the order of their first packets.
     pub connections: Vec<ConnectionFacts>,
     /// Data of TCP connections beside them, whatever their ports; `None` where there was none.
     pub cross_traffic: Option<CrossTrafficFacts>,

@@ -24,15 +24,15 @@ pub struct Entry {
     pub verdict: Verdict,
     /// Name of the folder with its capture and the endpoints' output; `None` where nothing was kept.
     pub record: Option<String>,
-    /// From the start of the client to its end; `None` where it never started.
+    /// Time from the start of the client to its end; `None` where it never started.
     pub elapsed_ns: Option<u64>,
-    /// Of a measurement that succeeded: its goodput.
+    /// Goodput of a measurement that succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput_kbps: Option<u64>,
 }
 
 impl Entry {
-    /// From the start of the client to its end.
+    /// Time from the start of the client to its end.
     pub fn elapsed(&self) -> Option<Duration> {
         self.elapsed_ns.map(Duration::from_nanos)
     }
@@ -62,7 +62,7 @@ pub struct Matrix {
     pub begin_unix_s: u64,
     /// When the last one ended.
     pub end_unix_s: u64,
-    /// In any order; a combination that was not run is absent.
+    /// The entries, in any order; a combination that was not run is absent.
     pub entries: Vec<Entry>,
     /// Stacks that were asked for and are in no row and no column, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -118,7 +118,7 @@ impl Matrix {
         self.in_order().filter_map(|entry| Some((entry, entry.goodput_kbps?)))
     }
 
-    /// As text, which [`Matrix::from_json`] reads.
+    /// The matrix as text, which [`Matrix::from_json`] reads.
     pub fn to_json(&self) -> String {
         // No map with other keys than text, no float: nothing that JSON could not hold.
         serde_json::to_string_pretty(self).expect("a matrix is JSON")

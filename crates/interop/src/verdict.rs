@@ -15,9 +15,9 @@ pub const EXIT_NOT_SUPPORTED: i32 = 127;
 pub enum End {
     /// It was never started.
     NotStarted,
-    /// With an exit status.
+    /// It ended with an exit status.
     Status(i32),
-    /// By a signal, as is usual for a server.
+    /// It was ended by a signal, as is usual for a server.
     Signal,
 }
 

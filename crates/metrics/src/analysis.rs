@@ -110,7 +110,7 @@ const MOST_LATE_FLOWS: usize = 1_000;
 pub(crate) struct Finished {
     pub(crate) directions: Vec<DirectionAnalysis>,
     pub(crate) summed_up: SummedUp,
-    /// By flow.
+    /// How the server of each flow answered, by flow; `None` where no beginning of a handshake was kept.
     pub(crate) classes: Vec<Option<Box<HandshakeClass>>>,
 }
 
@@ -122,12 +122,12 @@ struct FlowMeter {
     /// Whether a CONNECTION_CLOSE was seen.
     is_closed: bool,
     protocol: FlowProtocol,
-    /// Of its first packet.
+    /// Time of the flow's first packet.
     origin: Time,
     last: Time,
     /// Whether it is the first flow at its interface.
     is_first: bool,
-    /// By sender: whether its interface saw the connection's packets before all others did. Kept where there are plans.
+    /// Whether the flow's interface saw the connection's packets before all others did, by sender. It is kept where there are plans.
     is_nearest: [Option<bool>; 2],
 }
 
@@ -135,7 +135,7 @@ struct FlowMeter {
 enum Senders {
     /// Their packets, of which there are few.
     Kept(Vec<KeptPacket>),
-    /// By [`Role`].
+    /// The meters of both senders, by [`Role`].
     Measured(Box<[DirectionMeter; 2]>),
 }
 

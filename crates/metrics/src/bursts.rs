@@ -58,7 +58,7 @@ pub enum BurstCause {
 }
 
 impl BurstCause {
-    /// In the order in which they are looked for.
+    /// All causes, in the order in which they are looked for.
     pub const ALL: [BurstCause; 8] = [
         BurstCause::StartUp,
         BurstCause::RecoveryEnd,
@@ -70,7 +70,7 @@ impl BurstCause {
         BurstCause::Unknown,
     ];
 
-    /// In words.
+    /// The cause in words.
     pub fn name(self) -> &'static str {
         match self {
             BurstCause::StartUp => "start-up",
@@ -89,7 +89,7 @@ impl BurstCause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
-    /// Since the sender's first packet.
+    /// Time from the sender's first packet to the beginning of the train, in ns.
     pub start_ns: u64,
     /// Packets in it.
     pub packets: u64,
@@ -230,7 +230,7 @@ impl BurstMeter {
         self.runs.iter().max_by_key(|(length, number)| (*length * *number, **length)).map(|(length, _)| *length)
     }
 
-    /// After the phases, whose shares are filled in where the phases are known.
+    /// Writes the results into `run`. This comes after the phases, whose shares are filled in where the phases are known.
     pub(crate) fn finish(mut self, threshold: Duration, run: &mut RunMetrics) {
         self.close(None);
         self.close_run();

@@ -26,7 +26,7 @@ pub struct FlowDescription {
     pub client: SocketAddr,
     /// Whether packets showed who is who.
     pub roles_are_known: bool,
-    /// Of QUIC.
+    /// The flow's version of QUIC.
     pub quic_version: Option<u32>,
     /// Destination connection ID of the client's first Initial.
     pub original_destination_connection_id: Option<ConnectionId>,
@@ -69,7 +69,7 @@ impl FlowDescription {
 pub struct CaptureAnalysis {
     /// Every sender of every flow that is measured.
     pub directions: Vec<DirectionAnalysis>,
-    /// In the order of their first packets; [`DirectionAnalysis::flow`] counts in it.
+    /// The flows, in the order of their first packets; [`DirectionAnalysis::flow`] counts in it.
     pub flows: Vec<FlowDescription>,
     /// Flows without directions, where there are very many.
     pub summed_up: SummedUp,
@@ -107,13 +107,13 @@ pub fn analyze<R: Read>(
 pub struct CapturePart {
     dissector: Dissector,
     analysis: Analysis,
-    /// Of each flow, the number of its first packet in the file.
+    /// Number in the file of each flow's first packet.
     first_packets: Vec<u64>,
 }
 
 impl CapturePart {
-    /// Without packets. For one of several parts the dissector must be one [of a part](Dissector::of_part), and the settings
-    /// must not [relate flows](AnalysisSettings::relates_flows).
+    /// A part without packets. For one of several parts the dissector must be one [of a part](Dissector::of_part), and the settings must
+    /// not [relate flows](AnalysisSettings::relates_flows).
     pub fn new(dissector: Dissector, settings: AnalysisSettings) -> Self {
         CapturePart { dissector, analysis: Analysis::new(settings), first_packets: Vec::new() }
     }

@@ -14,7 +14,7 @@ pub struct WindowChanges {
 }
 
 impl WindowChanges {
-    /// Of all values that the sender logged, in bytes and in order.
+    /// Counts the changes in all values that the sender logged, in bytes and in order.
     pub fn of(windows: impl IntoIterator<Item = u64>) -> Self {
         let mut changes = Self::default();
         let mut before: Option<u64> = None;

@@ -9,13 +9,13 @@ pub struct DecryptionCounts {
     pub verified: u64,
     /// Payload cut by the capture.
     pub header_only: u64,
-    /// Of these, packets whose number is not known either.
+    /// Packets with a payload cut by the capture whose number is not known either.
     pub header_only_without_number: u64,
     /// No key.
     pub no_keys: u64,
     /// Keys that do not fit.
     pub failed: u64,
-    /// Not encrypted: Retry, Version Negotiation, other versions.
+    /// Packets that are not encrypted: Retry, Version Negotiation, other versions.
     pub not_protected: u64,
 }
 

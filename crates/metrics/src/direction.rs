@@ -63,7 +63,7 @@ pub(crate) struct DirectionMeter {
     bursts: Option<Box<BurstMeter>>,
     windows: Option<Box<WindowMeter>>,
     decryption: DecryptionCounts,
-    /// Of the peer's packets.
+    /// How many of the peer's packets could be read how far.
     decryption_of_peer: DecryptionCounts,
     super_packets: u64,
     largest_frame_bytes: u32,
@@ -314,7 +314,7 @@ impl DirectionMeter {
         self.bytes_in_flight().filter(|_| self.acks_of_peer_read && all_read)
     }
 
-    /// As far as it can be known so far; what it rests on is judged at the end.
+    /// Bytes in flight as far as they can be known so far; what they rest on is judged at the end.
     fn bytes_in_flight(&self) -> Option<u64> {
         match (&self.recovery, &self.tcp) {
             (Some(recovery), _) => recovery.transport.flight.is_whole().then(|| recovery.bytes_in_flight()),

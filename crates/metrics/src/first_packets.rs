@@ -18,14 +18,14 @@ pub(crate) struct PacketView<'a> {
     pub(crate) time: Time,
     pub(crate) frame_length: u32,
     pub(crate) payload_length: u32,
-    /// As captured. Of packets that were kept, [`TELLING_BYTES`] at most.
+    /// The payload as captured; of packets that were kept, [`TELLING_BYTES`] at most.
     pub(crate) payload: &'a [u8],
     pub(crate) transport: Transport<'a>,
     pub(crate) packets: &'a [QuicPacket],
     pub(crate) frames: &'a [QuicFrame],
     pub(crate) has_foreign_bytes: bool,
     pub(crate) has_zero_padding: bool,
-    /// Of its sender.
+    /// ACK delay exponent of the packet's sender.
     pub(crate) ack_delay_exponent: u8,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct KeptPacket {
     datagram: Option<Box<Datagram>>,
 }
 
-/// Of UDP.
+/// What is kept of a UDP datagram.
 struct Datagram {
     payload: Box<[u8]>,
     packets: Box<[QuicPacket]>,
@@ -103,7 +103,7 @@ impl KeptPacket {
         }
     }
 
-    /// As the meters would have seen it when it came.
+    /// The packet as the meters would have seen it when it came.
     pub(crate) fn view(&self) -> PacketView<'_> {
         let transport = match self.tcp {
             Some((sequence_number, acknowledgment_number, flags)) => {

@@ -24,12 +24,12 @@ impl FlightMeter {
         self.bytes
     }
 
-    /// Not everything in flight was captured: nothing is measured until [`begin`](Self::begin).
+    /// Notes that not everything in flight was captured: nothing is measured until [`begin`](Self::begin).
     pub(crate) fn wait(&mut self) {
         self.is_partial = true;
     }
 
-    /// From now on everything in flight was captured.
+    /// Notes that everything in flight was captured from now on.
     pub(crate) fn begin(&mut self) {
         self.is_partial = false;
     }
@@ -39,7 +39,7 @@ impl FlightMeter {
         !self.is_partial
     }
 
-    /// From now on there are so many. Where the time runs backwards, no time has passed.
+    /// Sets how many bytes are in flight from now on. Where the time runs backwards, no time has passed.
     pub(crate) fn set(&mut self, time: Time, bytes: u64) {
         if self.is_partial {
             self.bytes = bytes;

@@ -26,7 +26,7 @@ pub(crate) enum Gap {
     None,
     /// It is earlier than the packet before it.
     Backwards,
-    /// In ns.
+    /// The time since the packet before it, in ns.
     Of(u64),
 }
 

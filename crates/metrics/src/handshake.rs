@@ -77,7 +77,7 @@ pub(crate) struct HandshakeMeter {
     confirmed: FrameStep,
     first_byte: FrameStep,
     first_one_rtt: Option<Time>,
-    /// Of QUIC, from a long header on.
+    /// Log of a QUIC handshake, from a long header on.
     log: Option<Box<HandshakeLog>>,
 }
 

@@ -15,7 +15,7 @@ pub struct HostUse {
     pub server: EndpointUse,
     /// The client and its processes.
     pub client: EndpointUse,
-    /// Of the core that was idle least, the share of time in which it was not.
+    /// Share of time in which the core that was idle least was not idle.
     pub busiest_core_share: Option<f64>,
     /// CPU time of the counting itself, as a share of one CPU.
     pub sampler_cpu_share: Option<f64>,
@@ -26,7 +26,7 @@ pub struct HostUse {
 pub struct EndpointUse {
     /// CPU time, user and system.
     pub cpu: Option<Duration>,
-    /// Of that time, by a coarser clock, the share in the kernel.
+    /// Share of the CPU time that was spent in the kernel, by a coarser clock.
     pub kernel_share: Option<f64>,
     /// Cycles of the processor, in user mode and in the kernel.
     pub cycles: Option<u64>,
@@ -45,14 +45,14 @@ pub struct EndpointUse {
 /// Packets that crossed an interface in one buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchSizes {
-    /// Of the largest buffer.
+    /// Packets of the largest buffer.
     pub most: u64,
     /// Mean over the packets: in how large a buffer a packet was, so that single acknowledgments do not hide batches of data.
     pub mean: f64,
 }
 
 impl BatchSizes {
-    /// From the number of buffers by their packets; `None` where there were none.
+    /// Computes the sizes from the number of buffers by their packets; `None` where there were none.
     pub fn of(buffers: impl IntoIterator<Item = (u64, u64)> + Clone) -> Option<Self> {
         let most = buffers.clone().into_iter().map(|(packets, _)| packets).max()?;
         let [mut all, mut weighted] = [0.0, 0.0];

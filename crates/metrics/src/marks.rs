@@ -2,7 +2,7 @@
 
 use quiclab_units::Time;
 
-/// More are counted and left out.
+/// Number of marks of each kind that are kept at most; others are counted and left out.
 const MOST_MARKS: usize = 5_000;
 
 /// Losses and retransmissions: (time since the flow's first packet in ns, sequence). Keeps nothing until it is wanted.

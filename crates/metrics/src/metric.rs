@@ -5,9 +5,9 @@ use crate::{metrics::METRICS, needs::Need};
 /// Which direction of a metric is better for a sender that shares a path with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// More.
+    /// A larger number is better.
     Higher,
-    /// Less.
+    /// A smaller number is better.
     Lower,
     /// Neither: a fact about the transfer.
     Neither,

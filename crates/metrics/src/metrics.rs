@@ -17,9 +17,9 @@ use crate::needs::{
 };
 use crate::pacing::{PacingMetrics, Phase, phase_of};
 
-/// Of counts, bytes, nanoseconds, bits per second.
+/// Step of counts, bytes, nanoseconds, bits per second.
 const UNIT: f64 = 1.0;
-/// Of shares and quotients.
+/// Step of shares and quotients.
 const THOUSANDTH: f64 = 1e-3;
 
 metrics! {

@@ -45,7 +45,7 @@ use Need::{
 };
 
 impl Need {
-    /// In the order of declaration.
+    /// All needs, in the order of declaration.
     pub const ALL: [Need; 10] = [
         OrderedTimes,
         WireSizedPackets,

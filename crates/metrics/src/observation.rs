@@ -23,7 +23,7 @@ pub struct Observation {
     pub server_port: u16,
     /// Application bytes of the response, as the client stored them.
     pub response_bytes: Option<ByteCount>,
-    /// From the start of the client process to its end.
+    /// Time from the start of the client process to its end.
     pub client_lifetime: Option<Duration>,
     /// Packets dropped towards the client by the bottleneck's own counters.
     pub queue_drops_packets: Option<u64>,
@@ -118,7 +118,7 @@ fn candidates<'a>(analysis: &'a CaptureAnalysis, observation: &Observation) -> V
     candidates
 }
 
-/// From a connection's first packet, at whichever tap it was seen first, to the server's last one with 1-RTT protection. A first
+/// Time from a connection's first packet, at whichever tap it was seen first, to the server's last one with 1-RTT protection. A first
 /// packet that is lost on its way to the server passes only the tap near the client.
 fn connection_time(analysis: &CaptureAnalysis, measured: &DirectionAnalysis) -> Option<Duration> {
     let ends = |direction: &DirectionAnalysis| {

@@ -79,7 +79,7 @@ pub struct Warning {
 /// Why a `metrics.json` cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsFileError {
-    /// Not JSON, or not this layout.
+    /// The text is not JSON, or not of this layout.
     #[error("{0}\nhint: measure the record again; its capture is still there")]
     Layout(#[from] serde_json::Error),
     /// Written by another version.

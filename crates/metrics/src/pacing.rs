@@ -63,7 +63,7 @@ macro_rules! pacing_metrics {
 pacing_metrics! {
     /// Packets sent in this phase.
     packets_sent: u64,
-    /// From the first to the last of them.
+    /// Time from the first to the last packet of this phase, in ns.
     duration_ns: u64,
     /// Bits of their frames over that time, in bit/s.
     throughput_bps: f64,
@@ -93,19 +93,19 @@ pacing_metrics! {
     burst_share_of_packets: f64,
     /// Share of those packets in trains before anything was acknowledged, 0 to 1. The shares of the causes add up to 1.
     burst_share_start_up: f64,
-    /// In trains behind an ACK that ended a recovery.
+    /// Share of bursty packets in trains behind an ACK that ended a recovery, 0 to 1.
     burst_share_recovery_end: f64,
-    /// In trains that were planned to be spread.
+    /// Share of bursty packets in trains that were planned to be spread, 0 to 1.
     burst_share_late_timer: f64,
-    /// In trains that were handed over together.
+    /// Share of bursty packets in trains that were handed over together, 0 to 1.
     burst_share_batch: f64,
-    /// In trains after the application had had nothing to send.
+    /// Share of bursty packets in trains after the application had had nothing to send, 0 to 1.
     burst_share_application_pause: f64,
-    /// In trains that emptied the pacer's full bucket.
+    /// Share of bursty packets in trains that emptied the pacer's full bucket, 0 to 1.
     burst_share_bucket: f64,
-    /// In trains behind ACKs that freed so much window.
+    /// Share of bursty packets in trains behind ACKs that freed so much window, 0 to 1.
     burst_share_ack: f64,
-    /// In trains without a known cause.
+    /// Share of bursty packets in trains without a known cause, 0 to 1.
     burst_share_unknown: f64,
 }
 
@@ -113,7 +113,7 @@ pacing_metrics! {
 pub(crate) enum Phase {
     /// Up to the end of slow start.
     SlowStart,
-    /// Behind it.
+    /// The time behind the end of slow start.
     Steady,
 }
 

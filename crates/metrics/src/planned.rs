@@ -33,7 +33,7 @@ pub struct PlannedTimes {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: found {found:?}, expected {expected}")]
 pub struct PlannedListError {
-    /// From 1.
+    /// Number of the line, from 1.
     pub line: usize,
     /// What stands there.
     pub found: String,
@@ -158,7 +158,7 @@ pub(crate) fn plan_of(plans: &[Plan], sender: Role, is_first: bool, id: Option<C
 /// Differences between the tap and the plan.
 #[derive(Clone, Default)]
 pub(crate) struct PrecisionMeter {
-    /// Of the first joined packet: differences are counted from it, so that clocks may differ.
+    /// Difference of the first joined packet, in ns: differences are counted from it, so that clocks may differ.
     offset_ns: Option<i128>,
     smallest: i128,
     differences: Vec<i64>,

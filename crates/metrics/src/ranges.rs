@@ -77,7 +77,7 @@ impl RangeSet {
         self.members
     }
 
-    /// From the smallest to the largest member, both included.
+    /// Number of values from the smallest to the largest member, both included.
     pub(crate) fn span(&self) -> u64 {
         match (self.ranges.first_key_value(), self.ranges.last_key_value()) {
             (Some((begin, _)), Some((_, end))) => end - begin,

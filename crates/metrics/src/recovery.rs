@@ -33,7 +33,7 @@ struct SentPacket {
     bytes: u64,
     ack_eliciting: bool,
     in_flight: bool,
-    /// In the time-sequence picture.
+    /// Place in the time-sequence picture.
     sequence: u64,
 }
 
@@ -92,7 +92,7 @@ impl RecoveryMeter {
         self.transport.flight.bytes()
     }
 
-    /// Of all packets so far.
+    /// Smoothed round-trip time of all packets so far, in ns.
     pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
         self.transport.rtt.smoothed_ns()
     }

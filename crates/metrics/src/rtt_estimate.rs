@@ -18,7 +18,7 @@ pub struct RttEstimate {
     known: Option<Known>,
 }
 
-/// After the first sample.
+/// What is known after the first sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Known {
     latest: Duration,
@@ -34,7 +34,7 @@ impl Default for RttEstimate {
 }
 
 impl RttEstimate {
-    /// Without samples. `initial` stands in for the smoothed time until there is one.
+    /// An estimate without samples. `initial` stands in for the smoothed time until there is one.
     pub const fn new(initial: Duration) -> Self {
         Self { initial, known: None }
     }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(after(&[(8, 0), (16, 9)]).smoothed(), Some(ms(9)));
     }
 
-    /// With samples that are all equal, after n of them: smoothed_rtt = s and rttvar = s/2 * (3/4)^(n-1).
+    /// Samples that are all equal have a closed form, after n of them: smoothed_rtt = s and rttvar = s/2 * (3/4)^(n-1).
     #[test]
     fn equal_samples_follow_the_closed_form_down_to_the_granularity() {
         let mut estimate = RttEstimate::default();

@@ -65,7 +65,7 @@ impl Samples {
         (self.count > 0).then_some(self.mean)
     }
 
-    /// Of the sample (divided by n − 1). `None` with fewer than two values.
+    /// Standard deviation of the sample (divided by n − 1). `None` with fewer than two values.
     pub(crate) fn standard_deviation(&self) -> Option<f64> {
         (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt())
     }
@@ -106,7 +106,7 @@ impl Samples {
         self.at(rank.saturating_sub(1))
     }
 
-    /// As [`log_bins`].
+    /// Bins of the values, as [`log_bins`] makes them.
     pub(crate) fn log_bins(&mut self) -> Vec<(u64, u64)> {
         let Some(buckets) = &self.buckets else {
             self.sort();

@@ -10,7 +10,7 @@ const FIRST_WIDTH_NS: u64 = 10_000;
 /// What the values in one span of time were.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SeriesPoint {
-    /// From the first packet of the flow to the begin of the span, in ns.
+    /// Time from the first packet of the flow to the begin of the span, in ns.
     pub time_ns: u64,
     /// Smallest value.
     pub minimum: u64,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 /// Up to so many flows, all are measured, however short they are.
 const ALWAYS_MEASURED: usize = 1_000;
-/// So many flows are measured at most: those with the most packets.
+/// Number of flows that are measured at most: those with the most packets.
 const MOST_MEASURED: usize = 20_000;
 
 /// Flows that are not measured one by one.

@@ -5,9 +5,9 @@ use quiclab_wire::Capture;
 /// Where a tap of a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TapPlace {
-    /// At the sender's egress.
+    /// The tap is at the sender's egress.
     Sender,
-    /// Behind the bottleneck. It keeps the first bytes of each packet only, unless the experiment says otherwise.
+    /// The tap is behind the bottleneck. It keeps the first bytes of each packet only, unless the experiment says otherwise.
     BehindBottleneck,
 }
 
@@ -20,7 +20,7 @@ impl TapPlace {
         }
     }
 
-    /// In words.
+    /// The place in words.
     pub const fn in_words(self) -> &'static str {
         match self {
             TapPlace::Sender => "the sender's tap",

@@ -20,7 +20,7 @@ pub(crate) struct SegmentEffect {
 /// The segments of one TCP sender with the acknowledgments of its peer.
 #[derive(Default)]
 pub(crate) struct TcpMeter {
-    /// Of the first segment, minus 1: positions are counted from here.
+    /// Sequence number of the first segment, minus 1: positions are counted from here.
     base: Option<u32>,
     /// Position behind the last byte sent, and the last acknowledged.
     highest_sent: u64,

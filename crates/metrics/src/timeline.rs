@@ -30,9 +30,9 @@ const RATE_WINDOW_NS: u64 = 5_000_000;
 /// A train of more than five packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineBurst {
-    /// Of its first packet.
+    /// Time of the train's first packet, in ns.
     pub start_ns: u64,
-    /// Of its last packet.
+    /// Time of the train's last packet, in ns.
     pub end_ns: u64,
     /// Packets in it.
     pub packets: u64,
@@ -45,7 +45,7 @@ pub struct TimelineBurst {
 pub struct Timeline {
     /// The first packet at the sender's tap, by the capture's clock. `None`: there is none.
     pub first_packet: Option<Time>,
-    /// Of the last packet at the sender's tap.
+    /// Time of the last packet at the sender's tap.
     pub duration_ns: u64,
     /// The server's packets at the sender's tap.
     pub packets: u64,
@@ -69,11 +69,11 @@ pub struct Timeline {
     pub bursts: Vec<TimelineBurst>,
     /// Those that are not in it because there are too many.
     pub bursts_left_out: u64,
-    /// By flow: its first packet, of either side.
+    /// Time of each flow's first packet, of either side, by flow.
     pub flow_start_ns: BTreeMap<usize, u64>,
-    /// By flow: the server's first packet.
+    /// Time of the server's first packet, by flow.
     pub server_start_ns: BTreeMap<usize, u64>,
-    /// By flow: times of the server's 1-RTT packets by packet number, the first ones.
+    /// Times of the server's 1-RTT packets by packet number, the first ones, by flow.
     pub numbers: BTreeMap<usize, BTreeMap<u64, u64>>,
 }
 

@@ -9,7 +9,7 @@ const MOST_KINDS: usize = 8;
 /// Types counted one by one; packets of others are counted together.
 const MOST_TYPES: usize = 1_000;
 
-/// Of one sender.
+/// Packets of one sender whose frames could not be read to the end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadFrames {
     /// Packets that end in a frame of an unknown type, by type.

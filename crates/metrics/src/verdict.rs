@@ -45,10 +45,10 @@ pub struct QueueFacts {
     pub longest_ns: u64,
     /// Send times of packets that never came to the tap behind the bottleneck, without those before any packet that did.
     pub drops_ns: Vec<u64>,
-    /// For each of those, the wait of the last packet before it that arrived: how full the queue was. The longest wait where
-    /// nearly as many packets were between the taps as ever: a limit can count those that are on their way, too.
+    /// How full the queue was at each drop: the wait of the last packet before it that arrived. It is the longest wait where nearly as many
+    /// packets were between the taps as ever: a limit can count those that are on their way, too.
     pub waits_at_drops_ns: Vec<u64>,
-    /// For each of those, whether nearly as many packets were between the taps as ever, or that wait was nearly the longest.
+    /// Whether nearly as many packets were between the taps as ever at each drop, or the wait at it was nearly the longest.
     pub at_limit: Vec<bool>,
 }
 

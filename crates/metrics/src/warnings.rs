@@ -5,7 +5,7 @@
 pub enum WarningCode {
     /// No packet from the server's port at the sender's tap.
     NoFlow,
-    /// More than one flow from the server's port; the one with most packets was measured.
+    /// The server's port has more than one flow; the one with most packets was measured.
     SeveralFlows,
     /// The capture file stops in the middle of a record.
     CaptureTruncated,
@@ -35,9 +35,9 @@ pub enum WarningCode {
     GuestBusy,
     /// A busy share that is no share.
     BusyShareInvalid,
-    /// So many values that medians and distributions are rounded to 0.03 %.
+    /// There are so many values that medians and distributions are rounded to 0.03 %.
     MedianRounded,
-    /// So many streams that not all of them were followed.
+    /// There are so many streams that not all of them were followed.
     StreamsNotFollowed,
     /// The capture does not show who opened the connection; the ports were taken as a hint.
     RolesGuessed,
@@ -77,9 +77,9 @@ pub enum WarningCode {
     NoPayloadCaptured,
     /// Goodput counts the bytes of STREAM frames, since the length of the response is not known.
     GoodputFromStreamBytes,
-    /// So many time windows that the rest was left out.
+    /// There are so many time windows that the rest was left out.
     WindowsTooMany,
-    /// So many long trains that not all of them were examined for causes.
+    /// There are so many long trains that not all of them were examined for causes.
     TrainsNotExamined,
     /// Planned send times that belong to no captured packet.
     PlannedTimesNotJoined,
@@ -105,13 +105,13 @@ pub enum WarningCode {
     RuleUndecided,
     /// The forwarder let packets go later than the path planned.
     ForwarderLate,
-    /// In real time: the machine did other things when the run began.
+    /// The machine did other things when a run in real time began.
     MachineNotQuiet,
-    /// In real time: something outside of the machine slowed the run down.
+    /// Something outside of the machine slowed a run in real time down.
     MachineDisturbed,
-    /// On several hosts: their clocks drifted apart, or it is not known how far.
+    /// The clocks of several hosts drifted apart, or it is not known how far.
     ClocksDrifted,
-    /// In real time: datagrams were lost at an endpoint's socket.
+    /// Datagrams of a run in real time were lost at an endpoint's socket.
     ReceiveBufferDrops,
 }
 

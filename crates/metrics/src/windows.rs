@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use crate::packets::PacketMeter;
 use crate::{metrics::Metrics, output::RunMetrics};
 
-/// More are left out, with a warning: the window is too short for the capture.
+/// Number of windows that are listed at most. Others are left out, with a warning: the window is too short for the capture.
 pub(crate) const MOST_WINDOWS: u64 = 100_000;
 
 /// What happened in one span of time. Metrics that need more than times and lengths are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// From the first packet of the flow to the begin of the window.
+    /// Time from the first packet of the flow to the begin of the window, in ns.
     pub start_ns: u64,
-    /// Of the packets in the window. A gap counts where both its packets are in the window; `throughput_bps` is over the
-    /// window's length; `bytes_in_flight_max`, `rtt_*`, `packets_retransmitted` and `packets_lost` are those of the window.
+    /// Metrics of the packets in the window. A gap counts where both its packets are in the window; `throughput_bps` is over the window's
+    /// length; `bytes_in_flight_max`, `rtt_*`, `packets_retransmitted` and `packets_lost` are those of the window.
     pub metrics: Metrics,
 }
 

@@ -37,7 +37,7 @@ fn scan(protocol: u8, transport: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     file
 }
 
-/// With a short header that could be one of QUIC.
+/// A datagram with a short header that could be one of QUIC.
 fn datagram(flow: u32) -> Vec<u8> {
     let port = 40_000 + (flow % 20_000) as u16;
     let mut bytes = [&port.to_be_bytes()[..], &443_u16.to_be_bytes(), &38_u16.to_be_bytes(), &[0, 0, 0x40]].concat();

@@ -12,27 +12,27 @@ use crate::{
 /// A complete record, whatever its workload.
 #[derive(Clone, Debug)]
 pub enum AnyRecord {
-    /// Of a transfer between stacks.
+    /// The record of a transfer between stacks.
     Transfer(Box<Record>),
-    /// Of flows of models.
+    /// The record of flows of models.
     Models(Box<ModelsRecord>),
 }
 
 /// What was seen of a run.
 #[derive(Clone, Debug)]
 pub enum Seen {
-    /// Of a transfer; its metrics follow from the capture.
+    /// What was seen of a transfer; its metrics follow from the capture.
     Transfer(Box<Observed>),
-    /// Of flows of models, with what was measured of them; nothing was measured of a run that failed.
+    /// What was seen of flows of models, with what was measured of them; nothing was measured of a run that failed.
     Models(ModelsObserved, Box<ModelsMetrics>),
 }
 
 /// The metrics of a run.
 #[derive(Clone, Debug)]
 pub enum Measured {
-    /// Of a transfer between stacks.
+    /// The metrics of a transfer between stacks.
     Transfer(Box<RunMetrics>),
-    /// Of flows of models.
+    /// The metrics of flows of models.
     Models(Box<ModelsMetrics>),
 }
 

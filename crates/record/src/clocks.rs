@@ -41,9 +41,9 @@ pub struct ClockSeen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Correction {
-    /// By an offset that changes steadily from the one before the run to the one after it.
+    /// Times were corrected by an offset that changes steadily from the one before the run to the one after it.
     Linear,
-    /// By the offset before the run.
+    /// Times were corrected by the offset before the run.
     Constant,
 }
 
@@ -78,7 +78,7 @@ pub struct TimekeepingSeen {
 }
 
 impl ClockSeen {
-    /// From what was found before and after a run that took at most `length`.
+    /// What is known of a clock, from what was found before and after a run that took at most `length`.
     pub fn of(before: OffsetSeen, after: Option<OffsetSeen>, length: Duration) -> Self {
         match after.filter(|after| after.at_ns > before.at_ns) {
             Some(after) => Self {
@@ -96,7 +96,7 @@ impl ClockSeen {
         }
     }
 
-    /// By how much a time of this clock is to be changed to be one of the server's.
+    /// Nanoseconds by which a time of this clock is to be changed to be one of the server's.
     pub fn server_ahead_at(&self, time_ns: u64) -> i64 {
         let Some(after) = self.after.filter(|_| self.correction == Correction::Linear) else {
             return self.before.server_ahead_ns;
@@ -108,7 +108,7 @@ impl ClockSeen {
         i64::try_from(ahead).unwrap_or(self.before.server_ahead_ns)
     }
 
-    /// By how much the clocks drifted apart between both comparisons. `None` without the second one.
+    /// Nanoseconds by which the clocks drifted apart between both comparisons. `None` without the second one.
     pub fn drift_ns(&self) -> Option<i64> {
         Some(self.after?.server_ahead_ns.saturating_sub(self.before.server_ahead_ns))
     }

@@ -46,7 +46,7 @@ struct Lengths {
 }
 
 impl Contents {
-    /// Of the files below `folder`.
+    /// Contents of the files below `folder`.
     ///
     /// # Errors
     /// Where a folder or a file cannot be read.

@@ -43,7 +43,7 @@ pub struct HostSeries {
     pub of: String,
     /// `endpoint`, `thread`, `core`, `udp`, `system_calls`, or `events`.
     pub kind: String,
-    /// Of a thread: number of its process, as the endpoint sees it.
+    /// Number of the thread's process, as the endpoint sees it, where the subject is a thread.
     pub process: Option<u32>,
     /// Number of the thread or of the core.
     pub number: Option<u32>,
@@ -51,7 +51,7 @@ pub struct HostSeries {
     pub name: Option<String>,
     /// The step of the first values.
     pub first_step: u32,
-    /// By name of the counter, how much was counted in each step. All have the same length.
+    /// How much was counted in each step, by name of the counter. All have the same length.
     pub counters: BTreeMap<String, Vec<u64>>,
 }
 
@@ -136,7 +136,7 @@ impl HostActivity {
         serde_json::to_string(self).expect("string keys, and values that JSON has") + "\n"
     }
 
-    /// From the first sample to the last.
+    /// Time from the first sample to the last, in ns.
     pub fn duration_ns(&self) -> u64 {
         match self.times_ns[..] {
             [first, .., last] => last - first,
@@ -180,7 +180,7 @@ impl HostActivity {
         }
     }
 
-    /// Of the CPU time of an endpoint; `None` where none was counted.
+    /// Share of an endpoint's CPU time that was spent in the kernel; `None` where none was counted.
     fn kernel_share(&self, role: &str) -> Option<f64> {
         let [user, kernel] = ["user_ns", "system_ns"].map(|counter| self.sum(role, "endpoint", &[counter]));
         let (user, kernel) = (user?, kernel?);
@@ -214,7 +214,7 @@ impl HostSeries {
         Some(self.counters.get(counter)?.iter().sum())
     }
 
-    /// Of a core: the share of time in which it was not idle. `None` where none passed.
+    /// Share of time in which a core was not idle. `None` where none passed.
     fn busy_share(&self) -> Option<f64> {
         let all: u64 = self.counters.values().flatten().sum();
         let idle = self.sum("idle_ns")? + self.sum("io_wait_ns")?;

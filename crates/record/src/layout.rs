@@ -16,11 +16,11 @@ pub const CONTENTS_FILE: &str = "contents.json";
 pub const SERVER_FOLDER: &str = "server";
 /// What the client said.
 pub const CLIENT_FOLDER: &str = "client";
-/// Of a failed run: why it failed.
+/// File of a failed run that says why it failed.
 pub const FAILURE_FILE: &str = "failure.txt";
-/// Of a failed run: what is wrong with the files that the client stored. Absent where they are right.
+/// File of a failed run that says what is wrong with the files that the client stored. Absent where they are right.
 pub const WRONG_FILES_FILE: &str = "files.txt";
-/// Of a failed run in a virtual machine: what its console printed.
+/// File of a failed run in a virtual machine with what its console printed.
 pub const CONSOLE_FILE: &str = "console";
 
 /// Folder beside records in which damaged ones are kept when their runs are performed again.

@@ -7,7 +7,7 @@ use crate::StageSeen;
 /// Counters of one queueing discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discipline {
-    /// For example `netem`.
+    /// Kind of the queueing discipline, for example `netem`.
     pub kind: String,
     /// Packets that left it.
     pub packets: u64,

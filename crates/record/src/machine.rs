@@ -61,9 +61,9 @@ pub struct MachineWindow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrequencySeen {
-    /// Of the slowest CPU at that moment.
+    /// Frequency of the slowest CPU at that moment.
     pub lowest_khz: u64,
-    /// Of the fastest CPU at that moment.
+    /// Frequency of the fastest CPU at that moment.
     pub highest_khz: u64,
     /// The highest that every CPU may take now; `None` where the kernel does not say.
     pub allowed_khz: Option<u64>,

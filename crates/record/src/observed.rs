@@ -16,7 +16,7 @@ use crate::{
     nanoseconds,
 };
 
-/// More stray files than these are not named.
+/// Number of stray files that are named at most.
 pub const MOST_STRAY_FILES: usize = 20;
 
 /// What was seen of a run.
@@ -33,7 +33,7 @@ pub struct Observed {
     pub outcome: Outcome,
     /// UDP or TCP port of the server.
     pub server_port: u16,
-    /// From the client's start to its end.
+    /// Time from the client's start to its end.
     #[serde(rename = "client_lifetime_ns", with = "nanoseconds::option")]
     pub client_lifetime: Option<Duration>,
     /// The server's host.
@@ -222,7 +222,7 @@ pub struct CrossTrafficSeen {
     pub bytes_received: u64,
     /// TCP segments that were sent again; `None` of datagrams.
     pub retransmissions: Option<u64>,
-    /// From the first packet until the last was handed over.
+    /// Time from the first packet until the last was handed over.
     #[serde(rename = "lifetime_ns", with = "nanoseconds")]
     pub lifetime: Duration,
     /// True where nothing of it was on its way when it was counted, so that what did not arrive was dropped.
@@ -272,9 +272,9 @@ pub struct StampsSeen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TapRole {
-    /// At the server's egress, behind its queueing discipline and any segmentation.
+    /// The tap was at the server's egress, behind its queueing discipline and any segmentation.
     Sender,
-    /// Behind the bottleneck, before the client.
+    /// The tap was behind the bottleneck, before the client.
     BehindBottleneck,
 }
 
@@ -298,7 +298,7 @@ pub struct Offloads {
 pub struct Thefts {
     /// How often.
     pub count: u64,
-    /// For how long in total.
+    /// Time that was taken in total.
     #[serde(rename = "time_ns", with = "nanoseconds")]
     pub time: Duration,
 }

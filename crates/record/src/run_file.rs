@@ -46,14 +46,14 @@ pub struct RunFile<R = Run> {
 }
 
 impl RunFile {
-    /// Of a transfer that is made with these versions.
+    /// The file of a transfer that is made with these versions.
     pub fn of_transfer(run: &Run, versions: &Versions) -> Self {
         Self::new(run.id(versions), run.clone(), versions.clone())
     }
 }
 
 impl RunFile<AnyRun> {
-    /// Of a run that is made with these versions.
+    /// The file of a run that is made with these versions.
     pub fn of(run: &AnyRun, versions: &Versions) -> Self {
         let kind = run.kind().to_owned();
         Self { schema: RUN_SCHEMA, kind, id: run.id(versions), run: run.clone(), versions: versions.clone() }
@@ -94,7 +94,7 @@ impl RunFile {
 }
 
 impl<R: RecordedRun> RunFile<R> {
-    /// Of a run with this identity.
+    /// The file of a run with this identity.
     pub fn new(id: String, run: R, versions: Versions) -> Self {
         Self { schema: RUN_SCHEMA, kind: R::KIND.to_owned(), id, run, versions }
     }

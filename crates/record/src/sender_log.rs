@@ -27,7 +27,7 @@ pub(crate) struct WindowLog {
 /// What could be read of the sender's logs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderLogs {
-    /// Of the connection with most updates of its window; `None` where no log has any.
+    /// Log of the connection with most updates of its window; `None` where no log has any.
     pub(crate) longest: Option<WindowLog>,
     /// What could not be read, with the names of the files. Where there is something, `longest` may be incomplete, or that of another
     /// connection.

@@ -19,7 +19,7 @@ pub use terminal::render_analysis_terminal;
 /// Captures that were analyzed together.
 #[derive(Clone, Debug)]
 pub struct AnalysisInput {
-    /// In the order of the command line.
+    /// The captures, in the order of the command line.
     pub captures: Vec<AnalyzedCapture>,
     /// Gaps strictly below it join two packets into a train.
     pub train_threshold: Duration,

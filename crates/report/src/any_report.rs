@@ -18,9 +18,9 @@ use crate::{
 /// Everything that a report shows, whatever the workload of its runs.
 #[derive(Clone, Debug)]
 pub enum AnyReport {
-    /// Of transfers between stacks.
+    /// A report of transfers between stacks.
     Transfers(Box<ReportInput>),
-    /// Of flows of models.
+    /// A report of flows of models.
     Models(Box<ScenarioReport>),
 }
 
@@ -97,7 +97,7 @@ impl AnyReport {
         }
     }
 
-    /// For programs.
+    /// The report as JSON, for programs.
     pub fn json(&self) -> String {
         match self {
             Self::Transfers(input) => render_json(input),

@@ -15,7 +15,7 @@ pub struct Bars {
     pub title: String,
     /// What their length is, with its unit.
     pub x: String,
-    /// For each bar, from the top, its name, and the names and lengths of its parts. Parts of one name have one colour.
+    /// Name of each bar, from the top, with the names and lengths of its parts. Parts of one name have one colour.
     pub bars: Vec<(String, Vec<(String, f64)>)>,
 }
 

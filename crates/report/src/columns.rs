@@ -52,7 +52,7 @@ pub fn metric_names() -> impl Iterator<Item = &'static str> {
     COLUMNS.iter().map(|column| column.metric)
 }
 
-/// In the order of the tables: those of the whole flow, of the hosts, of its handshake, of its phases.
+/// All columns, in the order of the tables: those of the whole flow, of the hosts, of its handshake, of its phases.
 pub(crate) const COLUMNS: &[Column] =
     &joined::<{ WHOLE.len() + host::COLUMNS.len() + handshake::HANDSHAKE.len() + 2 * phases::PHASED.len() }>(&[
         WHOLE,

@@ -72,7 +72,7 @@ pub struct Comparison {
     pub alpha: f64,
     /// What is to be said first, such as what differs beside what was meant to.
     pub notes: Vec<String>,
-    /// In a sentence for each pair.
+    /// The verdict, in a sentence for each pair.
     pub verdict: Vec<Verdict>,
     /// The conditions, each for every pair and for all settings that only one side has.
     pub conditions: Vec<Judgement>,
@@ -245,7 +245,7 @@ impl Comparison {
         self.pairs.iter().flat_map(|pair| &pair.metrics).filter(|row| row.is_primary).all(is_decided)
     }
 
-    /// As JSON: everything, in the units that the names of the metrics say.
+    /// The comparison as JSON: everything, in the units that the names of the metrics say.
     ///
     /// # Panics
     /// Never: it holds only what JSON can say.
@@ -366,7 +366,7 @@ impl Failures {
         }
     }
 
-    /// In a sentence; `None` where no run failed.
+    /// The failures in a sentence; `None` where no run failed.
     pub fn in_words(&self) -> Option<String> {
         let [a, b] = self.failed;
         let [all_a, all_b] = self.tried;

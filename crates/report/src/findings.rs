@@ -42,7 +42,7 @@ pub struct Finding {
     pub of: Option<Side>,
     /// Which side of the number is right.
     pub bound: Bound,
-    /// In the unit of the metric, or a factor of `with`.
+    /// Number that the mean is held against, in the unit of the metric, or a factor of `with`.
     pub number: f64,
     /// Where there is `with`: whether `number` is a factor of it, or what lies between the two.
     #[serde(skip_serializing_if = "is_ratio")]
@@ -51,14 +51,15 @@ pub struct Finding {
     pub with: Option<Side>,
     /// What the verdict rests on; `None` where nothing was measured.
     pub judged_by: Option<Basis>,
-    /// Of the mean or, with `with`, of the difference `of.mean - number * with.mean`, or `of.mean - with.mean`. `None` where a side has a single run.
+    /// Interval of the mean or, with `with`, of the difference `of.mean - number * with.mean`, or `of.mean - with.mean`. `None` where a
+    /// side has a single run.
     pub interval: Option<Interval>,
     /// How often chance alone makes a difference like this (Student's or Welch's t-test, two-sided); `None` as for `interval`.
     pub p: Option<f64>,
     /// Which evaluation decided, counted from 1, where runs were repeated until claims were decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<u32>,
-    /// Of a claim that the same was lost: what was. `None` of a claim about a metric, and where that is not known.
+    /// What was lost, of a claim that the same was lost. `None` of a claim about a metric, and where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<FoundLosses>,
     /// The verdict.

@@ -16,13 +16,13 @@ pub struct HostPictures {
     pub threads: Vec<HostCurve>,
     /// Each core's time that was not idle, and all cores' softirq and stolen time, as shares.
     pub cores: Vec<HostCurve>,
-    /// Of each endpoint, thousands a second.
+    /// Context switches of each endpoint, in thousands a second.
     pub switches: Vec<HostCurve>,
-    /// Of each endpoint, thousands a second.
+    /// System calls of each endpoint, in thousands a second.
     pub system_calls: Vec<HostCurve>,
-    /// Of each host, where there were any.
+    /// Drops at the receive buffers of each host, where there were any.
     pub receive_buffer_drops: Vec<HostCurve>,
-    /// By endpoint and name, how often.
+    /// How often each system call was made, by endpoint and name.
     pub calls_by_name: BTreeMap<String, BTreeMap<String, u64>>,
     /// What could not be counted, and why.
     pub missing: Vec<(String, String)>,

@@ -53,9 +53,9 @@ pub struct ReportInput {
 pub struct MachineLimits {
     /// Bytes of UDP payload in each packet.
     pub packet_bytes: usize,
-    /// For packet protection, with the cheapest cipher.
+    /// CPU time for packet protection, with the cheapest cipher.
     pub cryptography: [f64; 2],
-    /// In the kernel, for sending and receiving by the cheapest way through UDP sockets.
+    /// CPU time in the kernel, for sending and receiving by the cheapest way through UDP sockets.
     pub sockets: [f64; 2],
 }
 

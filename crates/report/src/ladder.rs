@@ -19,7 +19,7 @@ const STYLE: &str = ".ladder { overflow-x: auto; } .ladder .plot { max-width: 10
 pub struct Ladder {
     /// Name of the capture or record.
     pub title: String,
-    /// In the order of their first datagrams.
+    /// The connections, in the order of their first datagrams.
     pub connections: Vec<LadderConnection>,
     /// Connections behind the last one that is drawn.
     pub connections_left_out: usize,
@@ -32,7 +32,7 @@ pub struct Ladder {
 pub struct LadderConnection {
     /// Its addresses.
     pub name: String,
-    /// In the order in which they were sent, as far as that was seen.
+    /// The datagrams, in the order in which they were sent, as far as that was seen.
     pub datagrams: Vec<LadderDatagram>,
     /// What else happened at its ends, in the order of time.
     pub marks: Vec<LadderMark>,
@@ -48,22 +48,22 @@ pub enum LadderTaps {
     /// Somewhere on the path: one time for each datagram.
     #[default]
     One,
-    /// At the server and at the client's end of the path: two times, and what was lost between them.
+    /// The connection was captured at the server and at the client's end of the path: two times, and what was lost between them.
     Two,
 }
 
 /// Something that happened at one end: a timer expired, data had to wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LadderMark {
-    /// At which end.
+    /// The end at which it happened.
     pub side: Role,
     /// When: nanoseconds since the first datagram.
     pub time_ns: u64,
-    /// Until when it lasted; `None` of a moment.
+    /// Time until which it lasted, in nanoseconds since the first datagram; `None` of a moment.
     pub until_ns: Option<u64>,
     /// What it is.
     pub kind: LadderMarkKind,
-    /// In words.
+    /// What happened, in words.
     pub words: String,
 }
 

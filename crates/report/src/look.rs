@@ -8,7 +8,7 @@ use quiclab_metrics::{SenderLog, Verdicts};
 use crate::{html::page_with, verdicts::verdict_list};
 
 const STYLE: &str = include_str!("look/look.css");
-/// In the order in which they are read.
+/// The scripts of the page, in the order in which they are read.
 const SCRIPTS: [&str; 6] = [
     include_str!("look/data.js"),
     include_str!("look/series.js"),
@@ -23,17 +23,17 @@ const SCRIPTS: [&str; 6] = [
 pub struct LookPacket {
     /// Number of its frame in the capture, from 1.
     pub frame: u64,
-    /// Since the first packet at the tap.
+    /// Time since the first packet at the tap.
     pub time_ns: u64,
     /// Whether the server sent it.
     pub is_server: bool,
-    /// Of the frame on the wire.
+    /// Bytes of the frame on the wire.
     pub bytes: u32,
     /// Packet number of its last 1-RTT packet.
     pub number: Option<u64>,
     /// What its sender has in flight after it.
     pub bytes_in_flight: Option<u64>,
-    /// From the packet until it was acknowledged.
+    /// Time from the packet until it was acknowledged.
     pub acknowledged_after_ns: Option<u64>,
     /// Whether RFC 9002 declares it lost.
     pub is_lost: bool,
@@ -41,7 +41,7 @@ pub struct LookPacket {
     pub is_dropped: bool,
     /// Whether it has bytes of streams that were sent before.
     pub is_retransmission: bool,
-    /// From this tap to the one behind the bottleneck.
+    /// Time from this tap to the one behind the bottleneck.
     pub behind_bottleneck_after_ns: Option<u64>,
     /// How much later it left than planned, above the smallest.
     pub late_ns: Option<u64>,
@@ -62,11 +62,11 @@ pub struct LookTransfer {
     pub name: String,
     /// Where its packets were seen.
     pub tap: String,
-    /// Of the server's first packet.
+    /// Time of the server's first packet.
     pub server_start_ns: u64,
     /// Gaps below it join packets into trains.
     pub train_threshold_ns: u64,
-    /// In the order of the capture.
+    /// The packets, in the order of the capture.
     pub packets: Vec<LookPacket>,
     /// The sender's own log. `None`: there is none.
     pub log: Option<SenderLog>,

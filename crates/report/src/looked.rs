@@ -12,13 +12,13 @@ const SHORTEST_STEP_NS: u64 = 10_000_000;
 /// One run whose packets were looked at one by one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Looked {
-    /// For verdicts.
+    /// What the packets show, for verdicts.
     pub facts: PacketFacts,
     /// The server's first packet, since the first packet at the tap.
     pub server_start_ns: u64,
     /// Where the page with its packets is, from the report. `None`: it was not written.
     pub page: Option<String>,
-    /// For pictures.
+    /// What the packets show over time, for pictures.
     pub over_time: OverTime,
 }
 
@@ -35,7 +35,7 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// Of the packets of one transfer.
+    /// What the packets of one transfer show over time.
     pub fn of(packets: &[LookPacket]) -> Self {
         let server = || packets.iter().filter(|packet| packet.is_server);
         let left = |packet: &LookPacket| packet.time_ns + packet.behind_bottleneck_after_ns.unwrap_or(0);

@@ -92,7 +92,7 @@ const BRIEF: [&str; 4] = ["train_share_of_packets_le_5", "train_max_packets", "d
 const MOST_IN_A_COMMENT: usize = 65_536;
 /// Left for what says that something was left out, and for what others write around it.
 const RESERVE: usize = 1_500;
-/// Of it, for verdicts and notes.
+/// Part of a comment's length that verdicts and notes take at most.
 const MOST_IN_WORDS: usize = 20_000;
 
 /// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers; then a

@@ -44,11 +44,11 @@ pub enum Mover {
 pub struct Lateness {
     /// Packets that left.
     pub packets: u64,
-    /// Of half of them, at most.
+    /// Lateness of half of the packets, at most.
     pub median_ns: u64,
-    /// Of 99 of 100, at most.
+    /// Lateness of 99 of 100 packets, at most.
     pub percentile_99_ns: u64,
-    /// Of the latest one.
+    /// Lateness of the latest packet.
     pub largest_ns: u64,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::groups::Group;
 
-/// Of runs whose endpoints wrote qlog.
+/// Note on runs whose endpoints wrote qlog.
 pub(crate) const QLOG_NOTE: &str = "The endpoints wrote qlog (tap.qlog = true). That takes time and changes what they \
                                     send: compare these numbers only with runs that also wrote qlog.";
 

@@ -29,7 +29,7 @@ pub(crate) struct Plot {
     pub x: Axis,
     /// The axis on the left.
     pub y: Axis,
-    /// In the order in which they are drawn, one over the other.
+    /// The traces, in the order in which they are drawn, one over the other.
     pub traces: Vec<Trace>,
     /// Values of the axis below, each with a vertical line.
     pub guides: Vec<f64>,
@@ -106,7 +106,7 @@ impl Axis {
 /// Something that is drawn between the axes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Trace {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
     /// `#RRGGBB`.
     pub colour: &'static str,
@@ -132,14 +132,14 @@ pub(crate) enum Content {
 /// A line through points.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
-    /// From left to right; a value that is missing interrupts the line.
+    /// Points from left to right; a value that is missing interrupts the line.
     pub points: Vec<(f64, Option<f64>)>,
     pub dash: Dash,
-    /// In pixels.
+    /// Width in pixels.
     pub width: f64,
     /// Whether a value holds until the next one.
     pub is_stepped: bool,
-    /// At each point.
+    /// Mark that stands at each point.
     pub mark: Option<Mark>,
 }
 
@@ -195,7 +195,7 @@ pub(crate) enum Mark {
 /// Bars, one for each name of an axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bars {
-    /// In the order of the names; a missing value has no bar.
+    /// The values, in the order of the names; a missing value has no bar.
     pub values: Vec<Option<f64>>,
     /// Standard deviations. Empty: none has one.
     pub errors: Vec<f64>,

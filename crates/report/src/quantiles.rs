@@ -6,7 +6,7 @@ pub(crate) fn ascending(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// Between the two nearest values, as R's type 7 and numpy have it. `None` where there is no value.
+/// The quantile, between the two nearest values, as R's type 7 and numpy have it. `None` where there is no value.
 pub(crate) fn quantile(ascending: &[f64], share: f64) -> Option<f64> {
     let place = share * ascending.len().checked_sub(1)? as f64;
     let (below, above) = (*ascending.get(place.floor() as usize)?, *ascending.get(place.ceil() as usize)?);

@@ -22,7 +22,7 @@ pub(crate) struct Criterion {
     decimals: usize,
 }
 
-/// In the order of the table.
+/// What senders are ranked by, in the order of the table.
 pub(crate) const CRITERIA: [Criterion; 4] = [
     Criterion {
         heading: "packets in trains > 5, share",
@@ -57,7 +57,7 @@ pub(crate) const CRITERIA: [Criterion; 4] = [
 pub(crate) struct Ranking {
     /// The path in words.
     pub path: String,
-    /// By the mean of their places; equal ones in the order of the report.
+    /// The senders by the mean of their places; equal ones in the order of the report.
     pub rows: Vec<Ranked>,
 }
 

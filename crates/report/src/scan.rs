@@ -38,21 +38,21 @@ pub struct ScanReportRow {
     pub name: Option<String>,
     /// Place of the name in a list of names, from 1. Where there is no group, it says whether a name is popular.
     pub rank: Option<u64>,
-    /// To compare with others, such as `popular` and `unpopular`.
+    /// Group of the target, to compare with others, such as `popular` and `unpopular`.
     pub group: Option<String>,
     /// Who runs the server. `None` is what the study calls others.
     pub cdn: Option<String>,
     /// Where the server is: the code of an airport.
     pub location: Option<String>,
-    /// From where was scanned.
+    /// Place from where was scanned.
     pub place: Option<String>,
-    /// By the names of `quiclab_metrics::FirstAnswer`; another word counts as not known.
+    /// The server's first answer, by the names of `quiclab_metrics::FirstAnswer`; another word counts as not known.
     pub first_answer: Option<String>,
     /// Whether an instant ACK was padded to at least 1200 bytes.
     pub is_ack_padded: Option<bool>,
-    /// From the first acknowledgment to the ServerHello.
+    /// Time from the first acknowledgment to the ServerHello.
     pub ack_to_hello_ns: Option<u64>,
-    /// From the ClientHello to the first acknowledgment.
+    /// Time from the ClientHello to the first acknowledgment.
     pub first_rtt_ns: Option<u64>,
     /// ACK Delay of the first ACK frame in an Initial packet.
     pub initial_ack_delay_ns: Option<u64>,
@@ -78,7 +78,7 @@ pub struct ScanReport {
 }
 
 impl ScanReport {
-    /// Without rows. `command`: what makes the report again.
+    /// A report without rows. `command` is what makes the report again.
     pub fn new(title: impl Into<String>, command: impl Into<String>) -> Self {
         ScanReport { title: title.into(), command: command.into(), notes: Vec::new(), rows: Rows::default() }
     }

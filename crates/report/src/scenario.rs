@@ -86,7 +86,7 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// In the order in which their first runs stand.
+    /// All groups of a report, in the order in which their first runs stand.
     fn all(report: &'a ScenarioReport) -> Vec<Self> {
         let mut places: BTreeMap<&BTreeMap<String, String>, usize> = BTreeMap::new();
         let mut groups: Vec<Self> = Vec::new();

@@ -8,7 +8,8 @@ use crate::figures::train_mix::Mix;
 
 /// Squares of a row: what a comment of GitHub or GitLab shows on one line, beside a name.
 const WIDTH: usize = 30;
-/// By class of lengths, in the order of the figure of the same numbers: cold colours for what counts as paced, warm ones for bursts.
+/// Squares by class of lengths, in the order of the figure of the same numbers: cold colours for what counts as paced, warm ones for
+/// bursts.
 const SQUARES: [char; 6] = ['\u{1f7ea}', '\u{1f7e6}', '\u{1f7e9}', '\u{1f7e8}', '\u{1f7e7}', '\u{1f7e5}'];
 
 /// A row of squares for each name; nothing where none has packets.

@@ -23,9 +23,9 @@ pub struct RunPage {
     pub timeline: Timeline,
     /// The server's first packet in the flow that was measured.
     pub server_start_ns: u64,
-    /// Of that flow. Empty where ACKs could not be read.
+    /// Bytes in flight of the flow that was measured. Empty where ACKs could not be read.
     pub bytes_in_flight: Vec<SeriesPoint>,
-    /// Of that flow, in ns. Empty where ACKs could not be read.
+    /// Round-trip times of the flow that was measured, in ns. Empty where ACKs could not be read.
     pub rtt_ns: Vec<SeriesPoint>,
     /// When packets of that flow were sent that were declared lost.
     pub lost_ns: Vec<u64>,

@@ -79,7 +79,7 @@ pub fn verdicts_as_json<'a>(transfers: impl Iterator<Item = (&'a str, &'a Verdic
     text.expect("verdicts hold only what JSON can say") + "\n"
 }
 
-/// With more verdicts than this, a report lists rules instead of groups.
+/// Number of verdicts up to which a report lists them by group. With more, it lists rules instead.
 const MOST_BY_GROUP: usize = 12;
 
 /// Above the numbers of a report: for each group of runs, the sentence of the first run that a rule applies to, and in how many.
@@ -145,7 +145,7 @@ fn of_groups<'a>(groups: &'a [Group]) -> Vec<(&'a str, GroupVerdict)> {
     groups.iter().flat_map(|group| of_group(group).into_iter().map(|one| (group.label.as_str(), one))).collect()
 }
 
-/// In the order of the rules.
+/// The verdicts by rule, in the order of the rules.
 fn by_rule<'a, 'b>(all: &'b [(&'a str, GroupVerdict)]) -> Vec<(&'static str, Vec<&'b (&'a str, GroupVerdict)>)> {
     let of = |rule| (rule, all.iter().filter(|(_, one)| one.verdict.rule == rule).collect::<Vec<_>>());
     verdict_rules().map(of).filter(|(_, found)| !found.is_empty()).collect()
@@ -157,7 +157,7 @@ pub(crate) struct GroupVerdict {
     pub verdict: Verdict,
     /// How many they are.
     pub runs: usize,
-    /// To how many the rule could be applied.
+    /// Number of runs to which the rule could be applied.
     pub judged: usize,
     /// How many runs the group has.
     pub all: usize,

@@ -23,9 +23,9 @@ const BYTES_PER_RANGE: usize = 20;
 /// Values of one column. Levels are those of Parquet: of a row without a value only the level is kept.
 pub(crate) struct Column {
     values: Values,
-    /// Of each value or missing value, how much of its path is there. Empty where values cannot be missing.
+    /// How much of its path is there, of each value or missing value. Empty where values cannot be missing.
     definition: Vec<i16>,
-    /// Of each value, whether it goes on the list of the one before. Empty where there are no lists.
+    /// Whether each value goes on the list of the one before. Empty where there are no lists.
     repetition: Vec<i16>,
     is_nullable: bool,
     /// Memory that depends on what the rows hold, not on how many they are.

@@ -13,7 +13,7 @@ pub(crate) struct ColumnDescription {
 
 /// One row of a table.
 pub(crate) trait Row {
-    /// In the order of the file.
+    /// The columns, in the order of the file.
     const COLUMNS: &'static [ColumnDescription];
     /// The same row, of what lives as long as `'row`.
     type Of<'row>: Row;

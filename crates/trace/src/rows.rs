@@ -272,7 +272,7 @@ fn text(value: ByteArray) -> Result<String> {
     value.as_utf8().map(str::to_owned)
 }
 
-/// Beyond this not every whole number has a double of its own.
+/// The largest number up to which every whole number has a double of its own.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 fn whole(value: f64) -> Result<i64> {

@@ -55,7 +55,7 @@ pub struct RunsWriter {
 }
 
 impl RunsWriter {
-    /// With the names and types of these columns; their values are not looked at.
+    /// Creates the file with the names and types of these columns; their values are not looked at.
     ///
     /// # Errors
     /// [`TraceError::Write`] where the file cannot be created.

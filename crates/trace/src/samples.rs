@@ -13,7 +13,7 @@ pub struct Sample<'a> {
     pub of: &'a str,
     /// `endpoint`, `thread`, `core`, `udp`, `system_calls`, or `events`.
     pub kind: &'a str,
-    /// Of a thread: its process.
+    /// Process of the thread, where the subject is one.
     pub process: Option<u32>,
     /// Number of the thread or the core.
     pub number: Option<u32>,

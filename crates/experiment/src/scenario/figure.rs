@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The axis of curves over time.
 pub const TIME: &str = "time";
-/// In a comparison: groups of flows in the same run are compared, instead of runs with different settings.
+/// Names groups of flows as the setting of a comparison: groups in the same run are compared, instead of runs with different settings.
 pub const GROUPS: &str = "groups";
 
 /// One figure: curves of metrics over a setting, of series over time, or a grid of two settings.

@@ -15,7 +15,7 @@ use super::{figure::FigureSpec, labels::Labels};
 /// A scenario as it stands in its file, one profile chosen.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// As [`Experiment::name`](crate::Experiment::name).
+    /// Name of the scenario, as [`Experiment::name`](crate::Experiment::name).
     pub name: String,
     /// What it measures, in a line.
     pub title: String,

@@ -37,7 +37,7 @@ pub struct Flows {
     pub pacing_gain: f64,
     /// Packets that may leave at once after a pause.
     pub pacing_burst: u32,
-    /// In segments.
+    /// Window at the beginning, in segments.
     pub initial_window: f64,
     /// The largest window that receivers offer, in segments; `None` never holds a sender back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub enum Recovery {
     Reno,
     /// RFC 6582.
     NewReno,
-    /// By selective acknowledgments, RFC 6675.
+    /// Recovery by selective acknowledgments, RFC 6675.
     Sack,
 }
 
@@ -202,7 +202,7 @@ pub(super) const SETTINGS: &[Setting<Flows>] = &[
     ("flows.last_hop", |flows, value| put(&mut flows.last_hop, hop(value)?)),
 ];
 
-/// With less than a thousandth a sender would be silent for minutes, with more than a thousand it would not be paced.
+/// Reads a gain. With less than a thousandth a sender would be silent for minutes, with more than a thousand it would not be paced.
 fn gain(value: &toml::Value) -> Result<f64, String> {
     between(value, 0.001, 1000.0)
 }

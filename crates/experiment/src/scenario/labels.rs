@@ -17,10 +17,10 @@ use usual::usual;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Labels {
-    /// By dotted key.
+    /// What the file calls settings and their values, by dotted key.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingLabels>,
-    /// By the name of a group.
+    /// What the file calls groups of flows, by the name of a group.
     #[serde(default)]
     pub groups: BTreeMap<String, String>,
 }

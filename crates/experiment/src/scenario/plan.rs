@@ -27,11 +27,11 @@ use super::{
 
 /// A group's name where the file gives none.
 const ONLY_GROUP: &str = "all";
-/// As many as the simulator takes: some kilobytes are needed for each.
+/// Number of flows that the simulator takes at most: some kilobytes are needed for each.
 const MOST_FLOWS: u64 = 1_000_000;
 /// Segments that all flows may send at once at the beginning: each takes some hundred bytes of memory.
 const MOST_AT_ONCE: f64 = 1e7;
-/// More looks than this are taken for a mistake.
+/// Number of intervals at most: more looks than this are taken for a mistake.
 const MOST_INTERVALS: u64 = 1_000_000;
 
 /// What is to be simulated.
@@ -301,7 +301,7 @@ fn check_initial_windows(groups: &BTreeMap<String, Flows>) -> Result<(), (&'stat
     Err(("flows.initial_window", message))
 }
 
-/// So many bandwidth-delay products of the flows' mean round-trip time, in whole packets of the longest kind.
+/// Room for so many bandwidth-delay products of the flows' mean round-trip time, in whole packets of the longest kind.
 fn room(products: f64, rate: Rate, groups: &BTreeMap<String, Flows>) -> Result<u64, (&'static str, String)> {
     let packets = (products * packets_per_second(rate, groups) * mean_rtt_seconds(groups)).round();
     if (1.0..=1e9).contains(&packets) {
@@ -311,7 +311,7 @@ fn room(products: f64, rate: Rate, groups: &BTreeMap<String, Flows>) -> Result<u
     Err(("bottleneck.buffer_bdp", message))
 }
 
-/// So many cycles of Reno's window, each RTT² × rate / packet long, in whole microseconds.
+/// Time of so many cycles of Reno's window, each RTT² × rate / packet long, in whole microseconds.
 ///
 /// That is how long a single flow takes to gain half of its largest window, a segment for each round-trip time, if pipe and buffer hold a
 /// bandwidth-delay product each. The study of TCP pacing limits its flows to this time (INFOCOM 2000, section VI-A).

@@ -60,10 +60,10 @@ pub struct Course {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bottleneck {
-    /// From the senders to the receivers.
+    /// Rate from the senders to the receivers.
     #[serde(with = "crate::quantity")]
     pub rate: Rate,
-    /// From the receivers to the senders.
+    /// Rate from the receivers to the senders.
     #[serde(with = "crate::quantity")]
     pub back_rate: Rate,
     /// One way.
@@ -233,7 +233,7 @@ pub(super) fn set<T>(all: &[Setting<T>], into: &mut T, key: &str, value: &Value)
     all.iter().find(|setting| setting.0 == key).map(|setting| (setting.1)(into, value))
 }
 
-/// Of a key of flows its group, if it names one, and the key without it.
+/// Group that a key of flows names, if it names one, and the key without it.
 pub(super) fn of_flows(key: &str) -> Option<(Option<&str>, String)> {
     let rest = key.strip_prefix(FLOWS)?.strip_prefix('.')?;
     Some(match rest.rsplit_once('.') {

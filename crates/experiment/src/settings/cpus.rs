@@ -6,7 +6,7 @@ use toml::Value;
 
 use super::takes::{Refused, Takes};
 
-/// More than the CPUs of any machine: a smaller number that this one lacks is found out when it is asked.
+/// Largest number of a CPU, more than any machine has: a smaller number that this one lacks is found out when it is asked.
 const LARGEST: u32 = 8191;
 
 /// CPUs by the kernel's numbers, in order and each once; at least one. Shown as `0,2-5`.

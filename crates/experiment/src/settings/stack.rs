@@ -105,19 +105,19 @@ words! {
 words! {
     /// How the kernel is told the rate at which the segments of a buffer leave.
     pub enum GsoRate {
-        /// As the mark of the buffer (`SO_MARK`), for the queueing discipline of kernel/module.
+        /// The rate is the mark of the buffer (`SO_MARK`), for the queueing discipline of kernel/module.
         Mark = "mark",
-        /// By a control message of its own (`UDP_SEGMENT_PACING_RATE`), for a kernel with the patch of kernel/patch.
+        /// The rate is in a control message of its own (`UDP_SEGMENT_PACING_RATE`), for a kernel with the patch of kernel/patch.
         Message = "message",
     }
 }
 
 words! {
-    /// On or off.
+    /// Whether something is on or off.
     pub enum Switch {
-        /// On.
+        /// It is on.
         On = "on",
-        /// Off.
+        /// It is off.
         Off = "off",
     }
 }

@@ -48,7 +48,7 @@ pub(crate) trait Takes {
     /// The value as a file would have it; `None` where it is left open.
     fn write(&self, value: &Self::Value) -> Option<Value>;
 
-    /// In words, for the reference: kind and range.
+    /// Kind and range of the values in words, for the reference.
     fn describe(&self) -> String;
 
     /// The words that it takes, for completion.
@@ -130,7 +130,7 @@ impl<T: Copy> Quantity<T> {
         Self { least: None, most: None, is_positive: false, step: None, reason: None }
     }
 
-    /// More than 0.
+    /// The same quantity, which must be more than 0.
     pub(crate) const fn positive(self) -> Self {
         Self { is_positive: true, ..self }
     }

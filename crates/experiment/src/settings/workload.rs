@@ -11,7 +11,7 @@ use super::{
     takes::{Flag, Quantity, Refused, Takes, Text, count, size, time, word, words},
 };
 
-/// More files than this do not fit into the variables of an endpoint.
+/// Number of files at most: more do not fit into the variables of an endpoint.
 const MOST_FILES: u32 = 2000;
 /// The length of a response, as draft-banks-quic-performance begins a request with it.
 const SHORTEST_REQUEST: u64 = 8;
@@ -127,7 +127,7 @@ fn has_requests(settings: &Settings) -> bool {
 pub enum Certificate {
     /// The leaf alone, some 500 bytes.
     Small,
-    /// With intermediate authorities, over 9 kB: more than three times what a client sends first.
+    /// A leaf with intermediate authorities, over 9 kB: more than three times what a client sends first.
     Large,
     /// Certificates of this many bytes in all (DER), as the TLS message carries them.
     Size(ByteCount),

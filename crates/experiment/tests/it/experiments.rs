@@ -14,7 +14,7 @@ use quiclab_experiment::{
     stack::StackManifest,
 };
 
-/// With one that is brought for the profile "picoquic".
+/// The real stacks, with one that is brought for the profile "picoquic".
 fn stacks() -> BTreeMap<String, StackManifest> {
     let mut stacks = real_stacks();
     let brought = StackManifest { name: "picoquic".to_owned(), ..stacks["quiche-0.22"].clone() };

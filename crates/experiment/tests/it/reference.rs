@@ -50,7 +50,7 @@ fn every_key_of_a_published_row_stands_there() {
     }
 }
 
-/// With `UPDATE=1` in the environment the page is written instead.
+/// Compares the page with the declarations. With `UPDATE=1` in the environment the page is written instead.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write the page is for whoever runs the test to say")]
 fn the_tables_of_settings_are_those_of_the_declarations() {

@@ -6,7 +6,8 @@ use crate::cases::{Case, KIB, PLAIN, PathNeeds, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 
-/// As the interop runner has it. Less CRYPTO data in Handshake packets, and the server has not sent the chain it was given.
+/// Bytes of CRYPTO data in the server's Handshake packets at least, as the interop runner has it. With less, the server has not sent the
+/// chain it was given.
 const LEAST_HANDSHAKE_BYTES: u64 = 7_500;
 
 /// The ClientHello passes, what the client sends next does not: the server has to wait with its certificate.

@@ -7,7 +7,7 @@ use crate::cases::{Case, MIB, PLAIN, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 
-/// At 10 Mbit/s the file takes longer than the 5 s after which the outage begins.
+/// The case with an outage: at 10 Mbit/s the file takes longer than the 5 s after which the outage begins.
 pub(super) const CASE: Case = Case {
     name: "blackhole",
     abbreviation: "B",

@@ -7,7 +7,7 @@ use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 use quiclab_units::Duration;
 
-/// Of the transfer's time so much must be shared, in hundredths.
+/// Share of the transfer's time that must be shared at least, in hundredths.
 const SHARED_PERCENT: u64 = 90;
 
 pub(super) const CASE: Case = Case {

@@ -6,7 +6,8 @@ use crate::cases::{Case, PLAIN, files};
 use crate::checks::{DATA, HANDSHAKE, Reasons, one_connection};
 use crate::facts::Facts;
 
-/// As the interop runner has it: a server that allows more streams from the start leaves nothing to be seen.
+/// Number of streams that a server may allow from the start at most, as the interop runner has it: a server that allows more leaves nothing
+/// to be seen.
 const MOST_INITIAL_STREAMS: u64 = 1_000;
 
 pub(super) const CASE: Case = Case {

@@ -10,8 +10,8 @@ use crate::facts::{ConnectionFacts, Facts, PathFacts};
 /// Twice the delay of the path, without queues.
 const ROUND_TRIP: Duration = Duration::from_millis(30);
 
-/// At 10 Mbit/s the file takes 2.6 s, so that a change falls into it whenever the client begins: changes count from the start of the path, and
-/// a client in Java sends its first datagram when the first one is over.
+/// The case with changes of the port. At 10 Mbit/s the file takes 2.6 s, so that a change falls into it whenever the client begins: changes
+/// count from the start of the path, and a client in Java sends its first datagram when the first one is over.
 pub(super) const CASE: Case = Case {
     name: "rebind-port",
     abbreviation: "BP",

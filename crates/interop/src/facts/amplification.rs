@@ -24,7 +24,7 @@ pub enum ValidatedBy {
 /// When the address was validated, in bytes of UDP payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressValidation {
-    /// By what.
+    /// What validated the address.
     pub by: ValidatedBy,
     /// What the client had sent until then, the datagram that proved its address included.
     pub client_bytes: u64,

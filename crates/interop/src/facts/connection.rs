@@ -36,13 +36,13 @@ pub struct ConnectionFacts {
     pub ipv4_datagrams: u64,
     /// UDP datagrams over IPv6, of both ends.
     pub ipv6_datagrams: u64,
-    /// Of the server's Retry packets.
+    /// What was seen of the server's Retry packets.
     pub retry: RetryFacts,
-    /// Of the limit before the client's address is validated.
+    /// What was seen of the limit before the client's address is validated.
     pub amplification: AmplificationFacts,
     /// What the TLS handshake showed; empty where it could not be read.
     pub tls: TlsHandshake,
-    /// By sender: see [`ConnectionFacts::sent`].
+    /// What each end sent, by sender: see [`ConnectionFacts::sent`].
     pub senders: [SenderFacts; 2],
     /// How often an address changed.
     pub migrations: u64,

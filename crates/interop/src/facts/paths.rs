@@ -29,8 +29,8 @@ pub struct PathFacts {
     pub challenges_answered: u64,
     /// Different data of the server's PATH_CHALLENGE frames; at most 64.
     pub challenges: u64,
-    /// From the server's first PATH_CHALLENGE frame on this path to the client's first CONNECTION_CLOSE frame on any; 0 where that came
-    /// before. `None` where there is no challenge, or the client did not close.
+    /// Time from the server's first PATH_CHALLENGE frame on this path to the client's first CONNECTION_CLOSE frame on any; 0 where that
+    /// came before. `None` where there is no challenge, or the client did not close.
     pub challenge_to_close: Option<Duration>,
     /// Data of the client's PATH_CHALLENGE frames on this path that an answer of the server repeated, on whatever path; at most 64.
     pub client_challenges_answered: u64,
@@ -44,7 +44,7 @@ pub struct PathFacts {
 #[derive(Default)]
 pub(super) struct PathMeter {
     paths: Vec<Seen>,
-    /// By sender: data of PATH_RESPONSE frames.
+    /// Data of PATH_RESPONSE frames, by sender.
     answers: [Vec<[u8; 8]>; 2],
     client_ids: Vec<ConnectionId>,
     client_closed: Option<Time>,
@@ -52,9 +52,9 @@ pub(super) struct PathMeter {
 
 struct Seen {
     facts: PathFacts,
-    /// By sender.
+    /// Data of PATH_CHALLENGE frames, by sender.
     challenges: [Vec<[u8; 8]>; 2],
-    /// Of the server.
+    /// Time of the server's first PATH_CHALLENGE frame.
     first_challenge: Option<Time>,
 }
 

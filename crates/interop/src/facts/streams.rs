@@ -16,7 +16,7 @@ pub struct StreamFacts {
     pub has_end: bool,
 }
 
-/// By stream ID. Streams beyond the first thousand are left out.
+/// Streams by stream ID. Those beyond the first thousand are left out.
 #[derive(Default)]
 pub(super) struct StreamMeter(BTreeMap<u64, StreamFacts>);
 

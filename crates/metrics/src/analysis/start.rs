@@ -5,15 +5,16 @@ use quiclab_wire::{Decryption, Observed, QuicForm, Role, Segment, TlsContentType
 /// How the capture of a flow begins, by its first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// With a SYN.
+    /// The capture begins with a SYN.
     Beginning,
-    /// With an Initial packet of the client that could be read: the beginning where it is the ClientHello's.
+    /// The capture begins with an Initial packet of the client that could be read. It is the flow's beginning where it is the
+    /// ClientHello's.
     ReadInitial,
-    /// With a later part of the handshake, before any data: the capture may have one direction only.
+    /// The capture begins with a later part of the handshake, before any data: it may have one direction only.
     Answer,
-    /// With a packet that comes later in a connection.
+    /// The capture begins with a packet that comes later in a connection.
     Late,
-    /// So little was captured of it that nothing tells.
+    /// Too little was captured of the first packet to tell how the capture begins.
     NotKnown,
 }
 

@@ -80,9 +80,9 @@ impl Bucket {
 
 /// Around a train that the pacer ended: the next packet needed no ACK.
 struct Waits {
-    /// Before it.
+    /// Time without a packet before the train, in ns.
     pause_ns: u64,
-    /// Behind it.
+    /// Time from the train to the next packet, in ns.
     wait_ns: u64,
 }
 

@@ -7,7 +7,7 @@ use crate::metrics::Metrics;
 use crate::pacing::PacingMetrics;
 use crate::trains::SHORT_TRAIN_PACKETS;
 
-/// Of the packets of a flow or of one of its phases.
+/// Packets of a flow or of one of its phases, and how many of the bursty ones each cause has.
 pub(super) struct Shares {
     packets: u64,
     by_cause: BTreeMap<BurstCause, u64>,

@@ -34,12 +34,12 @@ pub(super) struct Train {
     /// The next packet followed without an ACK in between, so that it was not the window that ended the train; `None` where
     /// that is not known.
     pub(super) window_had_room: Option<bool>,
-    /// From its last packet to the next one.
+    /// Time from the train's last packet to the next one, in ns.
     pub(super) gap_behind_ns: Option<u64>,
 }
 
 impl Train {
-    /// Without any packet yet. `effects`: of the ACKs that may have let it go.
+    /// Begins a train without any packet yet. `effects` are those of the ACKs that may have let it go.
     pub(super) fn begin<'a>(
         packet: &SentContext,
         gap_before_ns: Option<u64>,
@@ -117,7 +117,7 @@ impl Train {
         self.gap_behind_ns = Some(gap);
     }
 
-    /// From its first to its last packet.
+    /// Time from the train's first to its last packet, in ns.
     pub(super) fn span_ns(&self) -> u64 {
         self.last.checked_since(self.start).map_or(0, Duration::as_nanos)
     }

@@ -19,7 +19,7 @@ pub(super) struct FirstAnswers {
     pub(super) hidden_before: [u64; 2],
 }
 
-/// From the server's view, or that of any tap.
+/// Finds the server's first answers, from the server's view or that of any tap.
 pub(super) fn first_answers<'a>(server_sent: impl Iterator<Item = &'a Event<'a>>) -> FirstAnswers {
     let mut answers = FirstAnswers::default();
     for event in server_sent {
@@ -43,9 +43,9 @@ pub(super) fn first_answers<'a>(server_sent: impl Iterator<Item = &'a Event<'a>>
 /// The first acknowledgment of one end in one packet number space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AckDelay {
-    /// As the frame reports it.
+    /// Delay as the frame reports it.
     pub(super) reported: Option<Duration>,
-    /// From the arrival of the largest packet that it acknowledges to its departure.
+    /// Time from the arrival of the largest packet that the acknowledgment acknowledges to the acknowledgment's departure.
     pub(super) actual: Option<Duration>,
     /// Packets of the space before it that could not be read.
     pub(super) hidden_before: u64,
@@ -76,7 +76,7 @@ pub(super) fn first_ack_delay(view: &View, form: QuicForm) -> AckDelay {
     delay
 }
 
-/// From the arrival of the last datagram of the ClientHello to the departure of the ServerHello.
+/// Time from the arrival of the last datagram of the ClientHello to the departure of the ServerHello.
 pub(super) fn processing(server: &View) -> Option<Duration> {
     let hello = first_answers(server.sent()).hello?;
     let mut crypto = crate::ranges::RangeSet::default();

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FirstAnswer {
-    /// In a datagram before that of its ServerHello: an instant ACK.
+    /// It acknowledged in a datagram before that of its ServerHello: an instant ACK.
     Instant,
-    /// In the datagram of its ServerHello.
+    /// It acknowledged in the datagram of its ServerHello.
     Coalesced,
-    /// In a datagram after that of its ServerHello.
+    /// It acknowledged in a datagram after that of its ServerHello.
     Later,
     /// It acknowledged, and no ServerHello came.
     AckAlone,
@@ -47,7 +47,7 @@ impl FirstAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Close {
-    /// By the server; otherwise by the client.
+    /// Whether the server sent it; otherwise the client did.
     pub by_server: bool,
     /// Error code.
     pub error: u64,
@@ -72,9 +72,9 @@ pub struct HandshakeClass {
     pub is_ack_padded: Option<bool>,
     /// The first CRYPTO data of the server in an Initial packet.
     pub server_hello_ns: Option<u64>,
-    /// From the first acknowledgment to the ServerHello; 0 where they are in one datagram.
+    /// Time from the first acknowledgment to the ServerHello; 0 where they are in one datagram.
     pub ack_to_hello_ns: Option<u64>,
-    /// From the datagram that the first acknowledgment acknowledges to that acknowledgment: a round-trip time at the client's tap.
+    /// Time from the datagram that the first acknowledgment acknowledges to that acknowledgment: a round-trip time at the client's tap.
     pub first_rtt_ns: Option<u64>,
     /// ACK Delay that the server's first ACK frame in an Initial packet reports.
     pub initial_ack_delay_ns: Option<u64>,
@@ -94,9 +94,9 @@ pub struct HandshakeClass {
     pub blocked_ns: Option<u64>,
     /// Whether it sent a Retry.
     pub has_retry: bool,
-    /// Of its long headers, or the client's where it sent none.
+    /// Version of the server's long headers, or of the client's where the server sent none.
     pub version: Option<u32>,
-    /// Of its Version Negotiation packet, in its order.
+    /// Versions in the server's Version Negotiation packet, in its order.
     pub offered_versions: Vec<u32>,
     /// Length of the connection ID that it chose.
     pub connection_id_bytes: Option<u64>,

@@ -52,7 +52,7 @@ impl HandshakeClassifier {
     }
 }
 
-/// From what was kept of a handshake.
+/// Classifies a handshake by what was kept of it.
 pub(super) fn classify(log: &HandshakeLog, flow: &Flow) -> HandshakeClass {
     let client = View::of(Role::Client, log, None);
     let server = ServerSide::of(log, &client);
@@ -143,7 +143,7 @@ fn first_answer(answers: &FirstAnswers, client: &View, log: &HandshakeLog) -> Op
     })
 }
 
-/// Of the client at the tap, in nanoseconds: the first one of Initial packets.
+/// First round-trip time of the client at the tap, in nanoseconds: the first one of Initial packets.
 fn first_round_trip(client: &View) -> Option<u64> {
     let samples = samples(client);
     let first = samples.list.first().filter(|sample| samples.hidden_before == 0 && sample.space == 0)?;

@@ -32,9 +32,9 @@ pub struct HandshakeDetail {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandshakeEstimate {
-    /// Since the first datagram of the handshake at this end's tap.
+    /// Time since the first datagram of the handshake at this end's tap, in ns.
     pub time_ns: u64,
-    /// Of the acknowledgment: `initial`, `handshake`, `application`.
+    /// Packet number space of the acknowledgment: `initial`, `handshake`, `application`.
     pub space: String,
     /// The sample, without adjustment.
     pub latest_rtt_ns: u64,

@@ -55,8 +55,8 @@ pub(super) fn first_of_server(server: &View) -> Option<Flight> {
     new_crypto(server, &[QuicForm::Initial, QuicForm::Handshake])
 }
 
-/// From the first datagram that answers the ServerHello, with an ACK in an Initial packet or a Handshake packet, to the last of Finished
-/// and first request. `None` where either is missing or could not be read.
+/// The client's second flight: from the first datagram that answers the ServerHello, with an ACK in an Initial packet or a Handshake
+/// packet, to the last of Finished and first request. `None` where either is missing or could not be read.
 pub(super) fn second_of_client(client: &View) -> Option<Flight> {
     let mut flight = Flight::default();
     let mut pending = Flight::default();

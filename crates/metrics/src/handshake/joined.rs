@@ -22,9 +22,9 @@ type Name = (SocketAddr, SocketAddr, Option<ConnectionId>);
 /// The logs of all flows.
 pub(crate) struct Handshakes {
     logs: Vec<Option<Box<HandshakeLog>>>,
-    /// By flow, the flow that is the same connection at the other tap.
+    /// The flow that is the same connection at the other tap, by flow.
     twins: Vec<Option<usize>>,
-    /// By flow, where its tap is. `None` in captures that are not those of a record.
+    /// Where the tap of each flow is, by flow. `None` in captures that are not those of a record.
     places: Vec<Option<TapPlace>>,
 }
 

@@ -19,7 +19,7 @@ const MOST_CLOSES: usize = 4;
 pub(super) struct Datagram {
     pub(super) time: Time,
     pub(super) sender: Role,
-    /// Of the UDP payload.
+    /// Bytes of the UDP payload.
     pub(super) bytes: u32,
     /// Finds it at the other tap.
     pub(super) key: Option<PayloadKey>,
@@ -46,7 +46,7 @@ pub(super) enum Frame {
     Ack {
         /// Inclusive, descending.
         ranges: Box<[(u64, u64)]>,
-        /// As the sender reports it. `None` where it is beyond every number of nanoseconds.
+        /// ACK delay as the sender reports it. `None` where it is beyond every number of nanoseconds.
         delay_ns: Option<u64>,
     },
     Crypto {
@@ -128,11 +128,11 @@ pub(crate) struct HandshakeLog {
     after_the_end: usize,
     /// Datagrams of the handshake that were not kept because there are too many.
     pub(super) is_cut: bool,
-    /// Of the first Version Negotiation packet.
+    /// Versions in the first Version Negotiation packet.
     pub(super) offered_versions: Vec<u32>,
-    /// Of the server's first long header that is not a Retry.
+    /// Bytes of the server's connection ID in its first long header that is not a Retry.
     pub(super) server_id_bytes: Option<u8>,
-    /// By sender: whether a 1-RTT packet was seen.
+    /// Whether a 1-RTT packet was seen, by sender.
     pub(super) has_one_rtt: [bool; 2],
     /// The first ones.
     pub(super) closes: Vec<Close>,

@@ -7,8 +7,8 @@ use crate::output::RunMetrics;
 use crate::rtt_estimate::GRANULARITY;
 use crate::warnings::WarningCode;
 
-/// By how much a logged timeout may differ from the one that follows from the packets: one divided by it, and [`GRANULARITY`].
-/// A stack sees a datagram later than the tap does.
+/// A logged timeout may differ from the one that follows from the packets by that one divided by this number, or by [`GRANULARITY`] where
+/// that is more. A stack sees a datagram later than the tap does.
 const TOLERATED_ONE_PART_OF: u64 = 10;
 
 /// Initial RTTs are at least this, and whole milliseconds: 333 ms in RFC 9002 section 6.2.2, 100 ms to 500 ms in stacks.
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(run.warnings, Vec::new());
     }
 
-    /// As quic-go does, whose first sample is logged before the packet that brought it.
+    /// The log is like that of quic-go, whose first sample is logged before the packet that brought it.
     #[test]
     fn a_round_first_sample_is_told_from_an_initial_estimate_by_its_latest_rtt() {
         let sample = QlogEventKind::Metrics(QlogMetrics {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(run.metrics.handshake_client_logged_rtt_updates, Some(2));
     }
 
-    /// As quinn and noq do.
+    /// The log is like those of quinn and noq.
     #[test]
     fn an_initial_estimate_that_is_logged_as_a_sample_is_not_the_first() {
         let sample = |rtt_ns: u64| {

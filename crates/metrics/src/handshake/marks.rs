@@ -18,7 +18,7 @@ use super::view::{View, Views};
 /// Something that happened at one end of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeMark {
-    /// At which end.
+    /// The end at which it happened.
     pub side: Role,
     /// When, by the clock of the capture.
     pub time: Time,
@@ -47,7 +47,7 @@ pub enum HandshakeEvent {
     },
     /// It sent something only because it waited in vain.
     Probe {
-        /// Since the last ack-eliciting packet that it had sent before; `None` where there was none.
+        /// Time since the last ack-eliciting packet that it had sent before; `None` where there was none.
         waited: Option<Duration>,
         /// Whether it had a sample of the round-trip time by then.
         has_sample: bool,
@@ -64,7 +64,7 @@ pub enum HandshakeEvent {
 pub struct HandshakeMarks {
     /// Address of the client, and of the server.
     pub addresses: [std::net::SocketAddr; 2],
-    /// In the order of time.
+    /// The marks, in the order of time.
     pub marks: Vec<HandshakeMark>,
 }
 

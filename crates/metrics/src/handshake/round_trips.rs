@@ -87,8 +87,8 @@ pub(super) fn estimates(samples: &[Sample], missing: Duration) -> Vec<(Sample, R
     samples.iter().map(after).collect()
 }
 
-/// From the last ack-eliciting Initial or Handshake packet of the first flight to the first that repeats it or only asks for an answer,
-/// where nothing of the peer came in between.
+/// Time from the last ack-eliciting Initial or Handshake packet of the first flight to the first that repeats it or only asks for an
+/// answer, where nothing of the peer came in between.
 ///
 /// Early data has no part in it: no timer is armed for it before the handshake is confirmed (RFC 9002, section 6.2.1).
 ///

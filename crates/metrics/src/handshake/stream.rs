@@ -25,7 +25,7 @@ const SMALLEST_FIRST_DATAGRAM: u32 = 1_200;
 /// One handshake.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenHandshake {
-    /// Of the client's first datagram.
+    /// Time of the client's first datagram.
     pub time: Time,
     /// The server.
     pub server: SocketAddr,
@@ -55,7 +55,7 @@ struct Place {
 /// Handshakes that began about the same time.
 struct Epoch {
     dissector: Dissector,
-    /// By flow of the dissector; `None` once it was handed out.
+    /// When each handshake began and what was seen of it, by flow of the dissector; `None` once it was handed out.
     handshakes: Vec<Option<(Time, HandshakeClassifier)>>,
     pairs: Vec<Pair>,
     first: Time,
@@ -80,7 +80,7 @@ impl HandshakeStream {
         HandshakeStream { settings, key_log: key_log.to_vec(), ..HandshakeStream::default() }
     }
 
-    /// More secrets, for handshakes that begin later.
+    /// Adds secrets, for handshakes that begin later.
     pub fn add_keys(&mut self, key_log: &[u8]) {
         self.key_log.extend_from_slice(key_log);
         self.key_log.push(b'\n');

@@ -24,7 +24,7 @@ pub(super) struct Timer {
     doubled: u32,
     /// When the handshake was confirmed: from then on there is a timer for 1-RTT packets.
     confirmed_at: Option<Time>,
-    /// Of a client: whether it knows that the server does not wait for more of it, RFC 9002 section 6.2.2.1.
+    /// Whether a client knows that the server does not wait for more of it, RFC 9002 section 6.2.2.1; true at a server.
     peer_has_validated: bool,
     /// When an acknowledgment last set the timer, for a client with nothing in flight.
     set_at: Option<Time>,
@@ -43,7 +43,7 @@ struct Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) time: Time,
-    /// With its back-off.
+    /// Probe timeout with its back-off.
     pub(super) pto: Duration,
     pub(super) space: &'static str,
     pub(super) doubled: u32,

@@ -18,24 +18,24 @@ const NEAR_ONE_PART_OF: u64 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandshakeTaps {
-    /// At both ends.
+    /// They were seen at both ends.
     Both,
-    /// At the server: by the name of the interface, or since the server answers much faster there than the client does.
+    /// They were seen at the server: by the name of the interface, or since the server answers much faster there than the client does.
     Server,
-    /// At the client.
+    /// They were seen at the client.
     Client,
     /// Somewhere between.
     Between,
-    /// In one place; the packets do not show where.
+    /// They were seen in one place; the packets do not show where.
     Unknown,
 }
 
 /// One datagram as one end saw it.
 pub(super) struct Event<'a> {
     pub(super) time: Time,
-    /// By this end; otherwise it arrived here.
+    /// Whether this end sent it; otherwise it arrived here.
     pub(super) is_sent: bool,
-    /// Of the UDP payload.
+    /// Bytes of the UDP payload.
     pub(super) bytes: u32,
     pub(super) packets: &'a [Packet],
     /// Whether every packet of it is in `packets`.
@@ -63,8 +63,8 @@ pub(super) struct View<'a> {
     pub(super) events: Vec<Event<'a>>,
     /// Whether the tap is at this end, so that times are those of this end.
     pub(super) is_exact: bool,
-    /// From the tap to this end and back: what is missing in the time from a datagram that this end sent to the answer, where
-    /// the tap is not at this end. `None` where that is not known.
+    /// Time from the tap to this end and back: what is missing in the time from a datagram that this end sent to the answer, where the tap
+    /// is not at this end. `None` where that is not known.
     pub(super) way_and_back: Option<Duration>,
 }
 
@@ -112,7 +112,7 @@ pub(super) struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    /// Of a connection that was captured at both ends.
+    /// Views of a connection that was captured at both ends.
     pub(super) fn of_two_taps(client: &'a HandshakeLog, server: &'a HandshakeLog) -> Self {
         Views {
             client: View::of(Role::Client, client, Some(server)),
@@ -121,7 +121,7 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// Of a connection that was captured in one place. Where that is follows from how long each end takes to answer there, if it is
+    /// Views of a connection that was captured in one place. Where that is follows from how long each end takes to answer there, if it is
     /// not known.
     pub(super) fn of_one_tap(log: &'a HandshakeLog, place: Option<TapPlace>) -> Self {
         let [mut client, mut server] = Role::BOTH.map(|side| View::of(side, log, None));

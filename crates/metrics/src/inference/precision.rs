@@ -4,7 +4,7 @@ use super::Estimate;
 
 /// One minus the level of the interval.
 const ALPHA: f64 = 0.05;
-/// More than the number that would do if the spread stayed as it is: a few more values cost less than another round.
+/// Factor on the number that would do if the spread stayed as it is: a few more values cost less than another round.
 const MARGIN: f64 = 1.1;
 
 /// How well the mean of some values is known.
@@ -17,7 +17,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Of values, at least two; `None` of fewer, or where the mean is 0 and the values are not.
+    /// Precision of the mean of at least two values; `None` of fewer, or where the mean is 0 and the values are not.
     pub fn of(values: &[f64]) -> Option<Self> {
         let estimate = Estimate::of_mean(values, 0.0)?;
         let (low, high) = estimate.interval(ALPHA);

@@ -30,7 +30,7 @@ impl Seen<'_> {
         self.packets.iter().all(|packet| packet.form == QuicForm::OneRtt)
     }
 
-    /// As if each packet began with a frame of a type that nobody knows.
+    /// Hides the frames, as if each packet began with a frame of a type that nobody knows.
     fn hide_frames(&mut self) {
         let error = FrameError { offset: 0, frame_type: Some(STRANGE), is_known_type: false };
         for packet in &mut self.packets {
@@ -39,7 +39,7 @@ impl Seen<'_> {
         }
     }
 
-    /// As the snap length cuts them, and nothing says which range their numbers are in.
+    /// Cuts the packets as the snap length cuts them, where nothing says which range their numbers are in.
     fn cut(&mut self) {
         for packet in &mut self.packets {
             packet.decryption = Decryption::HeaderOnly;

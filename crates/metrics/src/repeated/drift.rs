@@ -21,7 +21,7 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Of values in the order in which they were measured. `None` with fewer than three.
+    /// Drift of values in the order in which they were measured. `None` with fewer than three.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         if count < 3 {

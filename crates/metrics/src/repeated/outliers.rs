@@ -6,8 +6,8 @@ use crate::Summary;
 /// deviations are one standard deviation of normal values. It is the threshold of hyperfine (`OUTLIER_THRESHOLD`), after Iglewicz and Hoaglin,
 /// "How to Detect and Handle Outliers" (1993).
 const THRESHOLD: f64 = 1.4826 * 10.0;
-/// With fewer values the median absolute deviation can be tiny by chance: of five normal values, one sample in thirty would
-/// have an "outlier".
+/// Number of values from which on outliers are looked for. With fewer the median absolute deviation can be tiny by chance: of five normal
+/// values, one sample in thirty would have an "outlier".
 pub const FEWEST_FOR_OUTLIERS: usize = 8;
 /// The median absolute deviation counts as at least this share of the median. Where more than half of the values are equal it is 0, and then the
 /// smallest difference would be an outlier (hyperfine takes it so).

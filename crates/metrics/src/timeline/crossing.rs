@@ -20,11 +20,11 @@ pub(super) struct Crossings {
     under_way: BTreeMap<PayloadKey, VecDeque<u64>>,
     delays: Series,
     smallest_ns: Option<u64>,
-    /// Of the packet sent last among those that arrived.
+    /// Send time of the packet sent last among those that arrived.
     latest_arrived_ns: u64,
     drops: Vec<u64>,
     more_drops: u64,
-    /// More were under way than are remembered: what became of them is not known.
+    /// Whether more packets were under way than are remembered: what became of them is not known.
     is_too_much: bool,
 }
 

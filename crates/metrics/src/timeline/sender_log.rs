@@ -14,9 +14,9 @@ const MOST_LOGGED: usize = 4_000;
 /// What a sender logged, in the time of the capture.
 #[derive(Clone, Debug, Default)]
 pub struct SenderLog {
-    /// In bytes.
+    /// Congestion window, in bytes.
     pub congestion_window: Vec<SeriesPoint>,
-    /// In bit/s.
+    /// Pacing rate, in bit/s.
     pub pacing_rate_bps: Vec<SeriesPoint>,
     /// Packets by which the log was brought to the time of the capture. 0: none was found, and the log's first value stands at
     /// time 0.

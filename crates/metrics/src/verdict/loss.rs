@@ -4,13 +4,13 @@ use super::{Evidence, Outcome, bound, number, percent, queue::queue};
 
 /// Once can be chance.
 const RESTORED_OFTEN: u64 = 2;
-/// Of all packets declared lost, taken back.
+/// Share of the packets declared lost that are taken back, from which on the rule of spurious losses applies.
 const SPURIOUS: f64 = 0.1;
 /// Fewer taken back are not worth a word.
 const SPURIOUS_LEAST: u64 = 3;
 /// Fewer drops of a full queue in slow start can be chance: a loss at random ends slow start where the queue was longest so far.
 const OVERFLOW_DROPS: usize = 5;
-/// Of the drops in slow start, those of a full queue.
+/// Share of the drops in slow start that are those of a full queue, from which on the rule of slow start applies.
 const OVERFLOW_SHARE: f64 = 0.5;
 
 /// The sender takes its reductions back.

@@ -10,13 +10,13 @@ const MANY_DROPS: f64 = 0.005;
 const DROPS_LEAST: usize = 3;
 /// A queue with less than this share of the longest wait was not full.
 const FULL: f64 = 0.5;
-/// Of the drops, those that no full queue explains.
+/// Share of the drops that no full queue explains, from which on losses count as random.
 const UNEXPLAINED: f64 = 0.5;
 /// Nine of ten RTT samples are so many times the smallest one...
 const STANDING_RTT: f64 = 1.5;
 /// ...and at least this much longer: the target of CoDel, RFC 8289 section 4.2.
 const STANDING_NS: u64 = 5_000_000;
-/// With fewer samples, those of slow start decide.
+/// Number of samples of the round-trip time that must be there: of fewer, those of slow start decide.
 const SAMPLES_LEAST: u64 = 20;
 
 /// Packets are dropped while the queue is far from full.

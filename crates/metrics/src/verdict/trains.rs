@@ -7,7 +7,7 @@ use crate::bursts::BurstCause;
 const FEW: f64 = 0.05;
 /// A cause of at least this share of them is the cause.
 const MOST: f64 = 0.5;
-/// From this share on, after slow start, a sender is not paced.
+/// Share of packets in long trains after slow start from which on a sender is not paced.
 const UNPACED: f64 = 0.5;
 
 /// The share of packets in long trains, where one cause explains most of them.
@@ -122,7 +122,7 @@ fn usual_train(evidence: &Evidence) -> Option<u64> {
     long.max_by_key(|(packets, count)| (packets * count, std::cmp::Reverse(*packets))).map(|(packets, _)| *packets)
 }
 
-/// After slow start most packets still leave in long trains.
+/// Most packets still leave in long trains after slow start.
 pub(super) fn not_paced(evidence: &Evidence) -> Outcome {
     let metrics = &evidence.run.metrics;
     let Some(share) = metrics.steady.burst_share_of_packets else {

@@ -20,7 +20,7 @@ struct Row {
     time_ns: u64,
     is_of_server: bool,
     numbers: Vec<u64>,
-    /// Of ACK frames.
+    /// Largest acknowledged numbers of ACK frames.
     largest: Vec<u64>,
     delays: Vec<u64>,
     tls_types: Vec<u64>,

@@ -6,7 +6,7 @@ use quiclab_metrics::{AnalysisSettings, FirstAnswer, HandshakeClass, HandshakeSt
 use quiclab_testing::files::capture;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
 
-/// Of each connection, with the secrets that are in the file.
+/// The handshake of each connection, with the secrets that are in the file.
 fn with_keys(name: &str) -> Vec<HandshakeClass> {
     let file = std::fs::read(capture(name)).unwrap();
     let dissector = Dissector::new(DissectorSettings::default());
@@ -15,7 +15,7 @@ fn with_keys(name: &str) -> Vec<HandshakeClass> {
     analysis.flows.into_iter().filter_map(|flow| flow.handshake.map(|class| *class)).collect()
 }
 
-/// Of each connection, as somebody in the middle sees it.
+/// The handshake of each connection, as somebody in the middle sees it.
 fn without_keys(name: &str) -> Vec<SeenHandshake> {
     let file = std::fs::read(capture(name)).unwrap();
     let mut reader = CaptureReader::new(file.as_slice()).unwrap();

@@ -43,7 +43,7 @@ fn needs() -> String {
     })
 }
 
-/// With `UPDATE=1` in the environment the page is written instead.
+/// Compares the page with the code. With `UPDATE=1` in the environment the page is written instead.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write the page is for whoever runs the test to say")]
 fn the_tables_of_metrics_are_those_of_the_code() {

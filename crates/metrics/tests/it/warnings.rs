@@ -268,7 +268,8 @@ fn drops_are_the_queues_count_and_the_taps_must_agree() {
     assert_eq!((none.metrics.drops_packets, codes(&none)), (Some(0), NONE.to_vec()));
 }
 
-/// As behind a path that changes bytes: packets of which the tap kept the beginning have wrong numbers, and seem to be missing.
+/// The capture is as behind a path that changes bytes: packets of which the tap kept the beginning have wrong numbers, and seem to be
+/// missing.
 #[test]
 fn packets_that_seem_to_be_missing_behind_the_bottleneck_are_no_drops() {
     let data = |number: u32| Made::tcp_data_from_server(10 + u64::from(number), 1 + 1000 * number, &[7; 1000]);

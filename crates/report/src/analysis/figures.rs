@@ -11,7 +11,7 @@ use crate::{
 /// `None` where there is nothing to draw. The number makes its name in the page unique.
 type Draw = fn(&DirectionAnalysis, usize, Duration) -> Option<Figure>;
 
-/// In the order of the page.
+/// How each figure of a sender is drawn, in the order of the page.
 pub(crate) const FIGURES: &[Draw] = &[gaps, trains, causes, sequence, in_flight, rtt];
 
 fn gaps(direction: &DirectionAnalysis, place: usize, threshold: Duration) -> Option<Figure> {

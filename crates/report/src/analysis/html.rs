@@ -57,7 +57,7 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
     page(&files, &body)
 }
 
-/// By tap, each warning once.
+/// The warnings by tap, each once.
 fn warnings(input: &AnalysisInput, directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
     let places = warned_places(input, directions);
     let (warned, noted): (Vec<_>, Vec<_>) = places.iter().partition(|place| !place.warnings.is_empty());

@@ -18,8 +18,8 @@ macro_rules! plain {
     };
 }
 
-/// In the order of the table: steps at the tap, steps at each end, the server's first answers, round trips,
-/// ACK delays, probes, the amplification limit, flights.
+/// Columns of the handshake, in the order of the table: steps at the tap, steps at each end, the server's first answers, round trips, ACK
+/// delays, probes, the amplification limit, flights.
 pub(super) const HANDSHAKE: &[Column] = &[
     milliseconds!(handshake_first_reply_ns, "first reply, ms"),
     milliseconds!(handshake_server_hello_ns, "ServerHello, ms"),

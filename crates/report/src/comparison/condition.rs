@@ -11,7 +11,7 @@ use crate::{columns::metric_names, findings::number};
 /// A condition under which B is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// As it was written.
+    /// The condition as it was written.
     text: String,
     /// The metric it is judged by.
     pub metric: String,
@@ -23,9 +23,9 @@ pub struct Condition {
 /// What a metric of B is held against, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
-    /// So many times that of A.
+    /// This many times the metric of A.
     Ratio(f64),
-    /// So much more than that of A.
+    /// This much more than the metric of A.
     Difference(f64),
     /// A plain number.
     Value(f64),
@@ -56,7 +56,7 @@ pub struct Judgement {
     pub outcome: ConditionOutcome,
     /// The numbers, or why there are none.
     pub numbers: String,
-    /// Of B over A, B less A, or B, as the condition has it; `None` where nothing could be estimated.
+    /// Estimate of B over A, of B less A, or of B, as the condition has it; `None` where nothing could be estimated.
     pub estimate: Option<f64>,
     /// Where the true value is, at the level of the conditions.
     pub interval: Option<(f64, f64)>,

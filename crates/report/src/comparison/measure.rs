@@ -12,7 +12,7 @@ use crate::{
     input::RunRow,
 };
 
-/// Of an interval and a p-value: the share of differences that have to be found.
+/// Power of an interval and a p-value: the share of differences that have to be found.
 const POWER: f64 = 0.8;
 
 /// The values of a metric on both sides, by seed.
@@ -80,9 +80,9 @@ pub enum Change {
     Better,
     /// A difference is shown, in the direction that is worse.
     Worse,
-    /// More, of a metric that has no better direction.
+    /// A difference is shown: more, of a metric that has no better direction.
     Higher,
-    /// Less, of such a metric.
+    /// A difference is shown: less, of a metric that has no better direction.
     Lower,
     /// Equal in every pair.
     Same,
@@ -90,7 +90,7 @@ pub enum Change {
     NoneShown,
     /// Nothing was repeated, so nothing is known of chance.
     Unknown,
-    /// Without a value on one side or on both.
+    /// The metric has no value on one side or on both.
     NotMeasured,
 }
 
@@ -99,7 +99,7 @@ pub enum Change {
 pub struct Row {
     /// Its name.
     pub metric: &'static str,
-    /// In words, with the unit in which tables show it.
+    /// The metric in words, with the unit in which tables show it.
     pub heading: &'static str,
     /// Whether the verdict is about it.
     pub is_primary: bool,
@@ -277,7 +277,7 @@ impl Change {
         matches!(self, Change::Better | Change::Worse | Change::Higher | Change::Lower)
     }
 
-    /// For people.
+    /// The change in words, for people.
     pub fn word(self) -> &'static str {
         match self {
             Change::Better => "better",

@@ -32,7 +32,7 @@ pub struct SeenTrain {
     pub start_ns: u64,
     /// Time without a packet of the sender before it; `None` for its first packet.
     pub gap_before_ns: Option<u64>,
-    /// From the last acknowledgment to its first packet; `None` where none had come, or where not every one could be read.
+    /// Time from the last acknowledgment to the train's first packet; `None` where none had come, or where not every one could be read.
     pub since_ack_ns: Option<u64>,
     /// Packets (TCP: bytes) that the last acknowledgment newly acknowledged.
     pub newly_acknowledged: Option<u64>,
@@ -48,7 +48,7 @@ pub struct SeenTrain {
 }
 
 impl TrainDifference {
-    /// In a few lines.
+    /// The difference in a few lines.
     pub(super) fn in_words(&self) -> String {
         let mut text = format!(
             "{}, seed {}: the first long train that {} has and the other does not begins with packet {}\n",
@@ -63,7 +63,7 @@ impl TrainDifference {
 }
 
 impl SeenTrain {
-    /// In a line.
+    /// The train in a line.
     pub(super) fn in_words(&self) -> String {
         let milliseconds = |time: u64| format!("{:.3} ms", time as f64 / 1e6);
         let mut text =

@@ -6,7 +6,7 @@ use crate::plot::Dash;
 const COLOURS: &[&str] = &["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK];
 /// Is the colour of published values.
 pub const INK: &str = "#000000";
-/// Of what is neither better nor worse known: limits, and causes that nobody knows.
+/// Colour of what is neither better nor worse, such as a limit.
 pub const GREY: &str = "#777777";
 
 /// Colour of the group at `place`.

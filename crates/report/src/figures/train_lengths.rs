@@ -8,7 +8,7 @@ use crate::{
     plot::{Axis, Line, Mark, Plot},
 };
 
-/// Of so many groups the share of trains is drawn as well.
+/// Number of groups up to which the share of trains is drawn as well.
 const MOST_WITH_TRAINS: usize = 6;
 
 pub(super) fn draw(groups: &[Group]) -> Figure {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Basis, Finding, Outcome, Repeated, Side, unmeasured};
 
-/// More pieces of data are only counted.
+/// Number of pieces of data that are named at most; others are only counted.
 const MOST_PIECES: usize = 6;
 
 /// What the runs that were compared lost.
@@ -120,7 +120,7 @@ fn list(pieces: &[String]) -> String {
 }
 
 impl FoundLosses {
-    /// In a line; the names of both groups of runs.
+    /// The losses in a line, with the names of both groups of runs.
     pub(super) fn in_words(&self, [one, other]: [&str; 2]) -> String {
         let pairs = if self.pairs == 1 { "pair of runs".to_owned() } else { format!("{} pairs of runs", self.pairs) };
         let [own, others] = self.lost.each_ref().map(|lost: &Vec<String>| list(lost));

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::timeline::axis::{label, round_step};
 
-/// Between the cells and the bar of colours, and of the bar, in pixels.
+/// Width of the gap between the cells and the bar of colours, and of the bar, in pixels.
 const GAP: f64 = 18.0;
 const BAR: f64 = 16.0;
 /// Ground of a cell without a colour.
@@ -20,7 +20,7 @@ pub(super) const SPACE: f64 = 110.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cells {
     pub cells: Vec<Cell>,
-    /// From few to much, at equal distances, as `#RRGGBB`.
+    /// Colours from few to much, at equal distances, as `#RRGGBB`.
     pub colours: &'static [&'static str],
     /// Values of the first and the last colour.
     pub ends: (f64, f64),
@@ -31,9 +31,9 @@ pub(crate) struct Cells {
 /// A cell at a place of each axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cell {
-    /// From left to right.
+    /// Place of the cell from left to right.
     pub column: usize,
-    /// From the top.
+    /// Place of the cell from the top.
     pub row: usize,
     /// What its colour shows; `None` of a cell without one.
     pub value: Option<f64>,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Dash, Line, Mark, draw::Canvas};
 
-/// Of areas, so that what lies behind them is seen.
+/// Opacity of areas, so that what lies behind them is seen.
 pub(super) const AREA_OPACITY: f64 = 0.2;
 /// A line with more points is drawn by fewer: of those within a pixel, the first, the lowest, the highest and the last.
 const MOST_POINTS: usize = 1000;
@@ -128,7 +128,7 @@ fn push_path(d: &mut String, points: &[(f64, f64)], is_stepped: bool) {
     }
 }
 
-/// With a decimal where it is not 0: more is not seen, and a page has many of them.
+/// The value with a decimal where that is not 0: more is not seen, and a page has many of them.
 fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)

@@ -24,7 +24,7 @@ const SLANT: (f64, f64) = (0.574, 0.819);
 /// One axis.
 #[derive(Clone, Copy)]
 pub(super) enum Scale<'a> {
-    /// From the smallest to the largest value.
+    /// The smallest and the largest value.
     Linear(f64, f64),
     /// The same, of decadic logarithms.
     Logarithmic(f64, f64),
@@ -62,7 +62,7 @@ impl<'a> Scale<'a> {
         }
     }
 
-    /// From 0 to 1.
+    /// Place of a value on the axis, from 0 to 1.
     pub(super) fn place(&self, value: f64) -> f64 {
         match self {
             Self::Linear(low, high) => (value - low) / (high - low),
@@ -96,7 +96,7 @@ impl<'a> Scale<'a> {
         }
     }
 
-    /// Of the longest label, in pixels.
+    /// Width of the longest label, in pixels.
     pub(super) fn widest_label(&self) -> f64 {
         self.labels().iter().map(|(_, label)| width(label, FONT)).fold(0.0, f64::max)
     }

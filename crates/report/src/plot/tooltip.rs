@@ -5,7 +5,7 @@ use crate::findings::number;
 
 /// Points of a plot that have tooltips: with more of them, they lie so close that a pointer cannot choose one, and would fill the page.
 const MOST_POINTS: usize = 300;
-/// Of a unit, in characters. What is behind the last comma of a title and longer is none.
+/// Length of the longest unit, in characters. What is behind the last comma of a title and longer is none.
 const LONGEST_UNIT: usize = 12;
 
 /// Tooltips of a plot.
@@ -21,17 +21,17 @@ impl<'a> Tooltips<'a> {
         Self { plot, of_points: points <= MOST_POINTS }
     }
 
-    /// Of a trace as a whole.
+    /// The tooltip of a trace as a whole.
     pub(super) fn name(&self, name: &str) -> String {
         if name.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(name)) }
     }
 
-    /// Of a point: the name of its trace, and a line for each axis.
+    /// The tooltip of a point: the name of its trace, and a line for each axis.
     pub(super) fn point(&self, name: &str, x: f64, y: f64) -> String {
         self.lines(&[name, &on_axis(&self.plot.x, x), &on_axis(&self.plot.y, y)])
     }
 
-    /// Of a place of a name and what there is, whatever axis the names are on.
+    /// The tooltip of a place of a name and what there is, whatever axis the names are on.
     pub(super) fn of_name(&self, name: &str, place: f64, what: &str) -> String {
         let (names, _) = self.axes();
         self.lines(&[&on_axis(names, place), name, what])

@@ -36,7 +36,7 @@ impl Curve {
     }
 }
 
-/// In order of name; where there are too many, those with the most values. Says how many are not among them.
+/// The curves in order of name; where there are too many, those with the most values. The text says how many are not among them.
 pub(super) fn curves(values: Values, none: &str, published: impl Fn(&str) -> Option<f64>) -> (Vec<Curve>, String) {
     let (kept, said) = largest(values, MOST_CURVES);
     let curve = |(key, values): (Key, Vec<f64>)| {

@@ -24,7 +24,7 @@ struct Deployment {
     handshakes: [u64; 2],
     names: u64,
     with_instant_ack: u64,
-    /// By day and place: names, and those with an instant ACK.
+    /// Names, and those with an instant ACK, by day and place.
     measurements: BTreeMap<(u64, Option<TextId>), [u64; 2]>,
 }
 

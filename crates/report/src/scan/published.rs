@@ -3,7 +3,7 @@
 
 use super::rows::OTHERS;
 
-/// Of one CDN.
+/// What the study published of one CDN.
 pub(super) struct PublishedCdn {
     pub name: &'static str,
     /// Table 1: names that a QUIC handshake was done with.
@@ -18,7 +18,7 @@ pub(super) struct PublishedCdn {
     pub delay_above_rtt_percent: Option<f64>,
 }
 
-/// In the order of table 1.
+/// The study's CDNs, in the order of table 1.
 pub(super) const CDNS: [PublishedCdn; 8] = [
     cdn("Akamai", 533, [32.2, 12.9], Some(20.9), Some(99.8)),
     cdn("Amazon", 4338, [41.0, 18.0], Some(6.4), Some(87.3)),
@@ -44,7 +44,7 @@ const fn cdn(
     PublishedCdn { name, names, largest_percent, variation_points, lead_median_ms, delay_above_rtt_percent }
 }
 
-/// By the name of a CDN, whatever its case.
+/// What was published of the CDN of this name, whatever its case.
 pub(super) fn of_cdn(name: &str) -> Option<&'static PublishedCdn> {
     CDNS.iter().find(|cdn| cdn.name.eq_ignore_ascii_case(name))
 }

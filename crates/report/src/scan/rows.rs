@@ -11,7 +11,7 @@ use super::ScanReportRow;
 pub(super) const COMPLETED: &str = "completed";
 /// The study chose its popular names from as many of the list's first.
 const POPULAR_RANKS: u64 = 1000;
-/// Longer names are cut where they are shown.
+/// Characters of the longest name that is shown whole; longer names are cut where they are shown.
 const LONGEST_NAME: usize = 60;
 const NANOSECONDS_PER_DAY: u64 = 86_400_000_000_000;
 
@@ -125,7 +125,7 @@ impl Rows {
 /// What the study calls servers that are of none of its CDNs.
 pub(super) const OTHERS: &str = "Others";
 
-/// By what rows are grouped.
+/// What rows are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key<'a> {
     is_none: bool,
@@ -153,7 +153,7 @@ pub(super) fn label(text: &str) -> String {
     text.chars().take(LONGEST_NAME - 1).chain(['\u{2026}']).collect()
 }
 
-/// By its name in output; `None` of another word.
+/// The answer by its name in output; `None` of another word.
 fn first_answer(name: &str) -> Option<FirstAnswer> {
     ANSWERS.into_iter().find(|answer| answer.name() == name)
 }

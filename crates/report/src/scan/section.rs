@@ -14,7 +14,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// With nothing but a sentence that says why.
+    /// A section with nothing but a sentence that says why.
     pub fn absent(title: String, why: String) -> Self {
         Section { title, paragraphs: vec![why], tables: Vec::new(), figures: Vec::new() }
     }
@@ -95,12 +95,12 @@ pub(super) fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
 
-/// With a decimal, or a dash.
+/// The value with a decimal, or a dash.
 pub(super) fn tenth(value: Option<f64>) -> String {
     value.map_or_else(|| crate::columns::NOTHING.to_owned(), |value| format!("{value:.1}"))
 }
 
-/// With four digits, or a dash.
+/// The value with four digits, or a dash.
 pub(super) fn number(value: Option<f64>) -> String {
     value.map_or_else(|| crate::columns::NOTHING.to_owned(), crate::findings::number)
 }

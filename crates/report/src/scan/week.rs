@@ -38,7 +38,7 @@ pub(super) struct Course<'a> {
     pub requests: [BTreeMap<u64, Vec<f64>>; 3],
 }
 
-/// Of a group of targets.
+/// Answers of a group of targets, by step of time.
 #[derive(Default)]
 pub(super) struct Group {
     /// Milliseconds from an instant ACK to the ServerHello.
@@ -47,7 +47,7 @@ pub(super) struct Group {
     pub coalesced: BTreeMap<u64, [u64; 2]>,
 }
 
-/// From numbers of steps to places on the axis.
+/// Steps of time: what turns times into numbers of steps, and these into places on the axis.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub step_hours: u64,
@@ -122,7 +122,7 @@ fn is_coalesced(row: &Row) -> bool {
     row.answer == Some(FirstAnswer::Coalesced)
 }
 
-/// Of the places with the most rows, and there of the groups with the most.
+/// The courses of the places with the most rows, with the groups that have the most rows in all places.
 fn courses<'a>(rows: &'a Rows, used: &[&Row], clock: Clock) -> (Vec<(Key<'a>, Course<'a>)>, String) {
     let kept = |text: fn(&Row) -> Option<TextId>, most: usize| {
         let mut sizes = Values::new();

@@ -18,7 +18,7 @@ const REQUESTS: [&str; 3] = ["instant ACK", "ServerHello behind it", "ACK and Se
 /// A value at each step of time that has one.
 type Points = BTreeMap<u64, f64>;
 
-/// Of one place: those for which there are values. `said`: how many rows are used of all places.
+/// Draws the figures of one place: those for which there are values. `said` tells how many rows are used of all places.
 pub(super) fn draw(number: usize, place: &str, course: &Course, clock: Clock, said: &str) -> Vec<Figure> {
     let figure = |name: &str, title: &str, caption: &str, used: usize, plot: Option<Plot>| {
         let left_out = course.answers - used as u64;

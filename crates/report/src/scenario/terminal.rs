@@ -11,7 +11,7 @@ use crate::{
 /// Metrics of the brief table; all stand on the page.
 pub(super) const BRIEF: [&str; 6] =
     ["utilisation", "drops_packets", "queue_mean_packets", "fairness", "fairness_by_rtt", "first_loss_s"];
-/// More rows than this are left to the page.
+/// Number of rows that are shown at most; others are left to the page.
 const MOST_ROWS: usize = 60;
 
 /// Title, table, warnings, what came of expectations, and failures.

@@ -8,13 +8,13 @@ use super::RunPage;
 use super::axis::{label, round_step, ticks};
 use crate::{figures::style::colour, host::HostPictures, plot::escaped};
 
-/// Of the whole figure, and of where curves are drawn in it.
+/// Measures of the whole figure, and of where curves are drawn in it.
 pub(super) const WIDTH: f64 = 1_140.0;
 pub(super) const LEFT: f64 = 70.0;
 pub(super) const PLOT_WIDTH: f64 = 1_050.0;
 const TOP: f64 = 8.0;
 const AXIS_HEIGHT: f64 = 38.0;
-/// Between panels; a panel's title stands there.
+/// Space between panels; a panel's title stands there.
 const SPACE: f64 = 24.0;
 /// One curve, or the marks of a lane.
 pub(super) struct Curve {

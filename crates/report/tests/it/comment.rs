@@ -6,7 +6,7 @@ use quiclab_report::{ReportInput, render_json, render_markdown_brief};
 /// GitHub takes no longer comment.
 const MOST: usize = 65_536;
 
-/// As many groups of one run, each on a busy host.
+/// A report's input with as many groups of one run, each on a busy host.
 fn input(groups: usize) -> ReportInput {
     let mut input = common::input();
     let run = input.runs.remove(0);

@@ -14,7 +14,7 @@ fn entry(server: &str, client: &str, case: &str, verdict: Verdict) -> Entry {
     Entry { server, client, case, verdict, record, elapsed_ns: Some(1_250_000_000), goodput_kbps: None }
 }
 
-/// Of twelve: five succeeded, two failed, four not supported, one not run.
+/// A matrix of twelve: five succeeded, two failed, four not supported, one not run.
 fn matrix() -> Matrix {
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let failed = |reasons: &[&str]| Verdict::Failed { reasons: names(reasons) };

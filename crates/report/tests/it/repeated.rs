@@ -23,7 +23,7 @@ fn warnings(input: &ReportInput) -> Vec<(String, String)> {
     all.iter().map(|warning| (text(&warning["code"]), text(&warning["message"]))).collect()
 }
 
-/// Without order: multiples of 7 modulo 20.
+/// Values without order: multiples of 7 modulo 20.
 fn steady() -> Vec<f64> {
     (0..20).map(|place| 37e6 + f64::from(place * 7 % 20) * 1e4).collect()
 }

@@ -3,9 +3,9 @@
 /// Words for a setting and its values.
 pub(super) struct Usual {
     key: &'static str,
-    /// On an axis.
+    /// Name of the setting on an axis.
     pub(super) name: &'static str,
-    /// Of values whose text has none.
+    /// Unit of values whose text has none.
     pub(super) unit: &'static str,
     /// A value with what it is a value of, `{}` in its place.
     phrase: &'static str,

@@ -8,7 +8,7 @@ use quiclab_testing::files;
 use quiclab_units::Time;
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 
-/// By name, in either folder.
+/// Reads the capture of this name, from either folder.
 pub fn capture(name: &str) -> Vec<u8> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/{name}.pcapng"));
     std::fs::read(own).or_else(|_| std::fs::read(files::capture(name))).unwrap()
@@ -43,7 +43,7 @@ pub struct Seen {
     pub from_server: bool,
 }
 
-/// For [`remade`]: all secrets, or none.
+/// Which secrets [`remade`] keeps: all, or none.
 pub const ALL: fn(&str) -> bool = |_| true;
 pub const NO_KEYS: fn(&str) -> bool = |_| false;
 

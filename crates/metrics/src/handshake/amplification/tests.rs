@@ -30,7 +30,7 @@ fn ack(first: u64, last: u64) -> Frame {
     Frame::Ack { ranges: Box::new([(first, last)]), delay_ns: Some(0) }
 }
 
-/// At the server's tap: a ClientHello of two datagrams, an answer of 3 datagrams, the client's Handshake packet.
+/// A handshake at the server's tap: a ClientHello of two datagrams, an answer of 3 datagrams, the client's Handshake packet.
 fn datagrams() -> Vec<Datagram> {
     let all = [
         (0, Client, vec![packet(Initial, 0, vec![crypto(0, 1_100)])]),

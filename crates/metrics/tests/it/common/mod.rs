@@ -53,7 +53,7 @@ impl Made {
         Made::frame(time_ns, frames::tcp(headers, &[]))
     }
 
-    /// With data that begin at this sequence number.
+    /// A segment with data that begin at this sequence number.
     pub fn tcp_data_from_server(time_ns: u64, sequence_number: u32, payload: &[u8]) -> Made {
         let headers = from_server().tcp(SERVER_PORT, CLIENT_PORT, sequence_number, 65_535).ack(1);
         Made::frame(time_ns, frames::tcp(headers, payload))
@@ -74,7 +74,7 @@ impl Made {
         Made { time_ns, interface: 0, frame, kept_bytes: None, frame_length: None }
     }
 
-    /// Behind the bottleneck instead of at the sender.
+    /// Puts the packet behind the bottleneck instead of at the sender.
     pub fn at_second_tap(mut self) -> Made {
         self.interface = 1;
         self
@@ -93,7 +93,7 @@ impl Made {
     }
 }
 
-/// In the order of time, as a capture has them.
+/// The packets in the order of time, as a capture has them.
 pub fn sorted(mut packets: Vec<Made>) -> Vec<Made> {
     packets.sort_by_key(|packet| packet.time_ns);
     packets
@@ -174,7 +174,7 @@ pub fn measure_capture(capture: &CaptureAnalysis) -> RunMetrics {
     measure(capture, &Observation::of_port(SERVER_PORT))
 }
 
-/// Without those that every capture made here has: nobody has keys for it, and only one end sends.
+/// Codes of the warnings without those that every capture made here has: nobody has keys for it, and only one end sends.
 pub fn codes(run: &RunMetrics) -> Vec<&str> {
     const OF_MADE_CAPTURES: [&str; 7] = [
         "keys_missing",

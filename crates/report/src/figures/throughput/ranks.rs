@@ -9,7 +9,7 @@ use crate::{
     plot::{Axis, Content, Plot},
 };
 
-/// Of the intervals.
+/// One minus the level of the intervals.
 const ALPHA: f64 = 0.05;
 /// Height of a row, in pixels.
 const ROW: f64 = 24.0;

@@ -26,11 +26,11 @@ pub(super) struct Values {
     key: String,
     /// Name and unit, for the axis.
     pub title: String,
-    /// As text: numbers ascend, names are in the order of the plan.
+    /// The values as text: numbers ascend, names are in the order of the plan.
     texts: Vec<String>,
-    /// For ticks.
+    /// The values in words, for ticks.
     pub words: Vec<String>,
-    /// In the unit of the axis; empty where one of them is no number.
+    /// The values in the unit of the axis; empty where one of them is no number.
     numbers: Vec<f64>,
 }
 

@@ -13,16 +13,16 @@ use super::{
 
 /// A line of a figure.
 pub(super) struct Curve {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
-    /// From left to right.
+    /// Points from left to right.
     pub points: Vec<Point>,
 }
 
 /// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
-    /// In the unit of the axis; of names the place.
+    /// Value on the axis, in its unit; of names the place.
     pub x: f64,
     /// Mean over the repetitions; `None` where nothing was measured.
     pub value: Option<f64>,

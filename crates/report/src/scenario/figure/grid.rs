@@ -17,9 +17,9 @@ use crate::{
     plot::{Axis, Cell, Cells, Content, Plot},
 };
 
-/// From few to much, light enough for black numbers.
+/// Colours from few to much, light enough for black numbers.
 const SEQUENTIAL: [&str; 4] = ["#F7FBFF", "#C6DBEF", "#8DBEDC", "#4A98C9"];
-/// From below to above the middle, in the same way.
+/// Colours from below to above the middle, light enough for black numbers.
 const DIVERGING: [&str; 5] = ["#DF7A36", "#F6C9A4", "#FFFFFF", "#B5D8EC", "#4A98C9"];
 /// A difference with a larger chance of coming from nothing is none.
 const ALPHA: f64 = 0.05;
