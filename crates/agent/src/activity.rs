@@ -26,7 +26,7 @@ use self::{
     batches::BatchCounters, cores::Cores, events::Events, recorder::Recorder, sockets::UdpSockets,
     system_calls::SystemCalls, tasks::Tasks,
 };
-use crate::{namespace::Namespace, walls::Walls};
+use crate::{namespace::Namespace, sandbox::Sandbox};
 
 /// The endpoints, in the order in which everything here has them.
 pub const ROLES: [&str; 2] = ["server", "client"];
@@ -39,7 +39,7 @@ pub struct Watched<'a> {
     /// Its network.
     pub network: &'a Namespace,
     /// What surrounds its processes.
-    pub walls: &'a Walls,
+    pub sandbox: &'a Sandbox,
 }
 
 /// Sampling that goes on. Dropping it ends it.

@@ -1,7 +1,7 @@
 //! Whether somebody has set the clock by which packets are stamped.
 //!
 //! `CLOCK_REALTIME` and `CLOCK_MONOTONIC` run alike: what disciplines one of them disciplines the other. Only setting the time, and a leap
-//! second, changes the difference between them. An endpoint has no capability for it, so a step is found after it only where the walls
+//! second, changes the difference between them. An endpoint has no capability for it, so a step is found after it only where the sandbox
 //! round endpoints have failed, or where something else on a host has set the clock.
 
 use anyhow::{Result, ensure};

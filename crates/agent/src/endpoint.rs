@@ -57,7 +57,7 @@ pub enum First {
 }
 
 impl Endpoint {
-    /// Starts `program` in the network `namespace`, behind the walls of `root`, with its output in its folder of logs. Its timers may be
+    /// Starts `program` in the network `namespace`, in the sandbox of `root`, with its output in its folder of logs. Its timers may be
     /// late by `timer_slack_ns`. It
     /// runs on `cpus`, or anywhere if there are none.
     ///
@@ -70,15 +70,15 @@ impl Endpoint {
         namespace: &Namespace,
         root: &Root,
     ) -> Result<Self> {
-        let walls = root.walls();
+        let sandbox = root.sandbox();
         let folder = root.outside(LOGS);
         let qlog = folder.join(QLOG);
         fs::create_dir_all(&qlog).with_context(|| qlog.display().to_string())?;
-        walls.give(&qlog)?;
+        sandbox.give(&qlog)?;
         let output = |name| -> Result<File> {
             let path = folder.join(name);
             let file = File::create(&path).with_context(|| path.display().to_string())?;
-            walls.give(&path)?;
+            sandbox.give(&path)?;
             Ok(file)
         };
         let [executable, arguments @ ..] = &program.command[..] else {
@@ -95,7 +95,7 @@ impl Endpoint {
             .process_group(0);
         let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
         let start_folder = CString::new(program.folder.as_str())?;
-        let entrance = walls.entrance();
+        let entrance = sandbox.entrance();
         let sandboxed = quiclab_sandbox::Program::Endpoint { shares_files: root.shares_files(), shares_network: false };
         let filter = Filter::of(sandboxed).context("the filter of system calls")?;
         let cpus = cpu_set(cpus)?;
@@ -113,7 +113,7 @@ impl Endpoint {
         unsafe { command.pre_exec(enter) };
         // The child inherits its namespaces: entering these here and coming back needs no work between fork and exec.
         let start = || command.spawn().with_context(|| format!("starting {executable}"));
-        let child = namespace.inside(|| walls.among_processes(start))?;
+        let child = namespace.inside(|| sandbox.among_processes(start))?;
         // SAFETY: plain system call; the child is ours and not yet reaped.
         let watch = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
         if watch < 0 {
@@ -161,7 +161,7 @@ impl Endpoint {
         Ok(nix::poll::poll(&mut watched, PollTimeout::ZERO)? > 0)
     }
 
-    /// Asks the process group to end, insists after a second, ends what else lives behind the walls of `root`, and says how it ended
+    /// Asks the process group to end, insists after a second, ends what else lives in the sandbox of `root`, and says how it ended
     /// and what it left.
     ///
     /// # Errors
@@ -176,8 +176,8 @@ impl Endpoint {
                 self.signal(Signal::SIGTERM);
             }
             let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
-            let patience = PollTimeout::try_from(Duration::from_secs(1)).unwrap_or(PollTimeout::MAX);
-            if nix::poll::poll(&mut watched, patience)? == 0 {
+            let timeout = PollTimeout::try_from(Duration::from_secs(1)).unwrap_or(PollTimeout::MAX);
+            if nix::poll::poll(&mut watched, timeout)? == 0 {
                 let _ = killpg(group, Signal::SIGKILL);
                 self.signal(Signal::SIGKILL);
             }
@@ -188,9 +188,9 @@ impl Endpoint {
             let _ = killpg(group, Signal::SIGKILL);
             wait_until_empty(group);
         }
-        let walls = root.walls();
-        end.processes_left = walls.count_processes().context("looking for processes left behind")?;
-        walls.end_processes()?;
+        let sandbox = root.sandbox();
+        end.processes_left = sandbox.count_processes().context("looking for processes left behind")?;
+        sandbox.end_processes()?;
         end.stray_files = root.stray_files();
         Ok(end)
     }

@@ -14,11 +14,11 @@ mod links;
 mod lock;
 mod options;
 mod part;
+mod restore_qdiscs;
 mod sniffer;
 mod stamps;
 mod store;
 mod timekeeping;
-mod unshape;
 
 use std::{
     fs::File,

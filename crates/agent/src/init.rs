@@ -34,7 +34,7 @@ use self::{
     images::{DEVICES, RoleDevices},
     settings::WholeMachine,
 };
-use crate::{jail::Users, root::make_shared, run, settling::Settling, topology::Topology, walls::Walls};
+use crate::{jail::Users, root::make_shared, run, sandbox::Sandbox, settling::Settling, topology::Topology};
 
 /// The NVDIMMs, in the order in which the testbed plugs them in.
 struct Devices {
@@ -50,8 +50,8 @@ struct Devices {
 struct Settled {
     devices: Devices,
     topology: Topology,
-    server: Walls,
-    client: Walls,
+    server: Sandbox,
+    client: Sandbox,
 }
 
 /// Who the endpoints' roots are outside of their user namespaces.
@@ -97,8 +97,8 @@ fn settle() -> Result<Settled> {
     for role in ROLES {
         mount_devices(Path::new("/dev"), &Path::new(DEVICES).join(role))?;
     }
-    let (server, server_network) = Walls::raise("server", SERVER_USERS)?;
-    let (client, client_network) = Walls::raise("client", CLIENT_USERS)?;
+    let (server, server_network) = Sandbox::create("server", SERVER_USERS)?;
+    let (client, client_network) = Sandbox::create("client", CLIENT_USERS)?;
     let topology = Topology::build(server_network, client_network, Settling::Patient)?;
     Ok(Settled { devices, topology, server, client })
 }
@@ -150,11 +150,11 @@ fn load_modules() -> Result<()> {
 fn perform(Settled { devices, topology, server, client }: Settled) -> Result<()> {
     let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
-    let life = WholeMachine::new(&orders)?;
+    let hooks = WholeMachine::new(&orders)?;
     let server = devices.server.mount(WWW, &topology.server, server, orders.log_limit_bytes)?;
     let client = devices.client.mount(DOWNLOADS, &topology.client, client, orders.log_limit_bytes)?;
     let roots = run::Roots { server: &server, client: &client };
-    let finished = run::perform(&orders, &topology, &roots, &life);
+    let finished = run::perform(&orders, &topology, &roots, &hooks);
     device.hand_over(finished, &orders)?;
     std::io::stderr().flush()?;
     Ok(())

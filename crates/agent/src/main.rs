@@ -5,7 +5,7 @@ use std::{env, process::ExitCode};
 use anyhow::{Result, bail};
 
 fn main() -> ExitCode {
-    match life(&env::args().skip(1).collect::<Vec<_>>()) {
+    match mode(&env::args().skip(1).collect::<Vec<_>>()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("quiclab-agent: {error:#}");
@@ -14,13 +14,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn life(arguments: &[String]) -> Result<()> {
+fn mode(arguments: &[String]) -> Result<()> {
     match arguments {
         // The kernel passes on what its command line has behind `--`, and before that the words that it does not know itself.
-        [.., life] if life == "init" => quiclab_agent::init::main(),
-        [life] if life == "serve" => quiclab_agent::serve::main(),
-        [life, options @ ..] if life == "host" => quiclab_agent::host::main(options),
-        [life] if life == "probe" => quiclab_agent::probe::main(),
+        [.., mode] if mode == "init" => quiclab_agent::init::main(),
+        [mode] if mode == "serve" => quiclab_agent::serve::main(),
+        [mode, options @ ..] if mode == "host" => quiclab_agent::host::main(options),
+        [mode] if mode == "probe" => quiclab_agent::probe::main(),
         _ => bail!(
             "found the arguments {arguments:?}, expected one of four; nothing was changed here\n  \
              quiclab-agent serve   performs runs in namespaces of this host: orders as lines of JSON on standard input\n  \

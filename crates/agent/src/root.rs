@@ -21,7 +21,7 @@ use quiclab_orders::{
 
 use quiclab_sandbox::mounts::{bind, make_read_only, mount_new};
 
-use crate::{log_names::escaped, walls::Walls};
+use crate::{log_names::escaped, sandbox::Sandbox};
 
 /// Where the folders of the contract lie, outside of the roots.
 const SHARED: &str = "/shared";
@@ -40,13 +40,13 @@ const SCRATCH: [(&str, &str); 3] = [("/tmp", "size=20%"), ("/run", "size=5%"), (
 /// Most letters of a stray file's path that are told.
 const LONGEST_NAME: usize = 256;
 
-/// A mounted root, and the walls behind which it is seen.
+/// A mounted root, and the sandbox in which it is seen.
 pub struct Root {
     role: &'static str,
     folder: PathBuf,
     changes: Option<PathBuf>,
     shares_files: bool,
-    walls: Walls,
+    sandbox: Sandbox,
 }
 
 /// Makes the folders by which endpoints and agent exchange files, with this room, such as `100%` of the memory.
@@ -83,9 +83,9 @@ impl Root {
         folder: PathBuf,
         changes: Option<PathBuf>,
         shares_files: bool,
-        walls: Walls,
+        sandbox: Sandbox,
     ) -> Self {
-        Self { role, folder, changes, shares_files, walls }
+        Self { role, folder, changes, shares_files, sandbox }
     }
 
     /// Mounts what every root has: the processes of the PID namespace, the folder `devices`, the folders of the contract: the endpoint's
@@ -95,7 +95,7 @@ impl Root {
     /// # Errors
     /// Where something cannot be mounted.
     pub(crate) fn furnish(&self, own: &str, devices: &Path, log_limit_bytes: u64) -> Result<()> {
-        bind(self.walls.processes(), &self.place("/proc")?)?;
+        bind(self.sandbox.processes(), &self.place("/proc")?)?;
         bind(devices, &self.place("/dev")?)?;
         for (path, room) in SCRATCH {
             mount_new("tmpfs", "tmpfs", &self.place(path)?, MsFlags::MS_NODEV, &format!("{room},mode=1777"))?;
@@ -108,9 +108,9 @@ impl Root {
         mount_new("tmpfs", "logs", &self.place(LOGS)?, MsFlags::MS_NODEV, &limit)
     }
 
-    /// The walls round it.
-    pub fn walls(&self) -> &Walls {
-        &self.walls
+    /// The sandbox round it.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     /// True where the other endpoint has some of the same files.

@@ -54,12 +54,12 @@ pub struct Finished {
 }
 
 /// Does what the orders say. An agent that cannot do its work says so in the report.
-pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, life: &'a dyn Life) -> Finished {
+pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, hooks: &'a dyn RunHooks) -> Finished {
     let mut run = Running {
         orders,
         topology,
         roots,
-        life,
+        hooks,
         taps: Vec::new(),
         activity: None,
         forwarder: None,
@@ -83,7 +83,7 @@ pub(crate) fn without_interface<'a>(networks: impl IntoIterator<Item = &'a Names
 }
 
 /// What the agent's surroundings add to a run.
-pub trait Life {
+pub trait RunHooks {
     /// Whose CPU time counts.
     fn meter(&self) -> Meter;
 
@@ -124,7 +124,7 @@ struct Running<'a> {
     orders: &'a Orders,
     topology: &'a Topology,
     roots: &'a Roots<'a>,
-    life: &'a dyn Life,
+    hooks: &'a dyn RunHooks,
     taps: Vec<Tap>,
     activity: Option<Activity>,
     forwarder: Option<Forwarder>,
@@ -133,16 +133,16 @@ struct Running<'a> {
 
 impl Running<'_> {
     fn everything(&mut self) -> Result<()> {
-        self.life.begin()?;
+        self.hooks.begin()?;
         self.lay_out_files()?;
         self.report.offloads = self.topology.shape(&self.orders.network)?.into_iter().collect();
         let drop_list = self.topology.drop_to_server(&self.orders.network)?;
         self.open_forwarder()?;
         self.open_taps()?;
-        self.life.before_transfer()?;
+        self.hooks.before_transfer()?;
         let ((transferred, forwarded), clock) =
             clock::watched(Difference::now, || (self.transfer(), self.finish_forwarder()))?;
-        self.life.after_transfer(&mut self.report)?;
+        self.hooks.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.drops_to_server = drop_list.map(|list| list.counted()).transpose()?;
         self.report.taps = stop_all(&mut self.taps)?;
@@ -235,9 +235,9 @@ impl Running<'_> {
         let hosts = [(&self.topology.server, self.roots.server), (&self.topology.client, self.roots.client)];
         let watched = ROLES.into_iter().zip(hosts);
         let watched: Vec<_> =
-            watched.map(|(role, (network, root))| Watched { role, network, walls: root.walls() }).collect();
+            watched.map(|(role, (network, root))| Watched { role, network, sandbox: root.sandbox() }).collect();
         let sampler = sampling.map(|sampling| Sampler::start(sampling, &watched, events));
-        let used_before = self.life.meter().used()?;
+        let used_before = self.hooks.meter().used()?;
         let start = Instant::now();
         let slack_ns = self.orders.timer_slack_ns;
         let cpus = &self.orders.cpus.client;
@@ -249,7 +249,7 @@ impl Running<'_> {
         let first = client.wait_with(server, path, self.orders.transfer.timeout_ns)?;
         let elapsed = start.elapsed();
         self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);
-        self.report.cpu_use = Some(self.life.meter().used()?.since(&used_before, elapsed));
+        self.report.cpu_use = Some(self.hooks.meter().used()?.since(&used_before, elapsed));
         // What cannot be sampled keeps no run from its results.
         let sampled = sampler.map(|sampler| sampler.and_then(Sampler::finish));
         self.activity = sampled.map(|sampled| sampled.unwrap_or_else(|error| activity::nothing(&error)));

@@ -119,7 +119,7 @@ fn understood(line: &[u8]) -> Result<Orders> {
 /// The agent on a host, where it is a guest: it counts what its endpoints use, and sets nothing.
 struct Guest;
 
-impl run::Life for Guest {
+impl run::RunHooks for Guest {
     fn meter(&self) -> Meter {
         Meter::Endpoints
     }

@@ -6,9 +6,9 @@ use toml::{
 };
 
 use crate::{
-    beside::{ReadBeside, read_nothing},
     error::{ExperimentError, Place, nearest},
     expect::Expectation,
+    includes::{ReadInclude, read_nothing},
     kind::{Kind, TRANSFERS},
     published::Published,
     scenario::FigureSpec,
@@ -43,7 +43,7 @@ pub struct Experiment {
     /// The figures that the report has besides the usual ones, in the order of the file.
     pub figures: Vec<FigureSpec>,
     pub(crate) file: String,
-    pub(crate) read: ReadBeside,
+    pub(crate) read: ReadInclude,
     pub(crate) changes: Changes,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) file: &'a str,
     text: &'a str,
     pub(crate) kind: &'static Kind,
-    pub(crate) read: ReadBeside,
+    pub(crate) read: ReadInclude,
 }
 
 impl Experiment {
@@ -65,18 +65,18 @@ impl Experiment {
     /// Text that is no TOML, keys that do not exist, values that are not allowed, a profile that there is none of: with
     /// place, found and expected.
     pub fn parse(file: &str, text: &str, profile: Option<&str>) -> Result<Self, ExperimentError> {
-        Self::parse_beside(file, text, profile, read_nothing)
+        Self::parse_with_includes(file, text, profile, read_nothing)
     }
 
     /// Parses `text` as [`Experiment::parse`] does, where the file may name others: paths to include, and traces.
     ///
     /// # Errors
     /// The same, and a file that cannot be read or is not what its key needs.
-    pub fn parse_beside(
+    pub fn parse_with_includes(
         file: &str,
         text: &str,
         profile: Option<&str>,
-        read: ReadBeside,
+        read: ReadInclude,
     ) -> Result<Self, ExperimentError> {
         let reader = Reader { read, ..Reader::new(file, text, &TRANSFERS) };
         reader.experiment(reader.root()?.get_ref(), profile)

@@ -4,7 +4,7 @@ use toml::Value;
 
 use crate::{
     scenario,
-    settings::{Draft, all, find, setting_keys, takes::Refused},
+    settings::{Draft, all, find, setting_keys, value_parser::Refused},
 };
 
 /// One kind of file.

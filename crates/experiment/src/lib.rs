@@ -6,15 +6,14 @@
 //! run happens or what is measured.
 
 mod any_run;
-mod beside;
 pub mod error;
 mod expect;
 mod figure_settings;
 mod file;
 mod folder_names;
 mod hosts;
+mod includes;
 mod kind;
-mod left_out;
 mod own_stacks;
 mod plan;
 mod published;
@@ -27,17 +26,18 @@ pub mod scenario;
 mod sections;
 mod set;
 mod settings;
+mod skipped;
 pub mod stack;
 mod text;
 mod value;
 
 pub use any_run::AnyRun;
-pub use beside::{NamedFile, ReadBeside};
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Compared, Expectation, LOST_BYTES, Subject};
 pub use figure_settings::figure_settings;
 pub use file::Experiment;
 pub use folder_names::id_of_folder;
+pub use includes::{NamedFile, ReadInclude};
 pub use plan::{Difference, Overrides, Plan, differences, label, labels};
 pub use published::{CURVES, Published};
 pub use repetitions::{Repetitions, Until};

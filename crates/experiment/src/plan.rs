@@ -11,7 +11,6 @@ use crate::{
     file::Experiment,
     folder_names,
     kind::TRANSFERS,
-    left_out::{LeftOut, Unclaimed},
     own_stacks::unused,
     published::Published,
     repetitions::{Repetitions, Until},
@@ -21,6 +20,7 @@ use crate::{
     sections::{Assignment, Origin},
     set,
     settings::{Draft, find, setting_keys, stages},
+    skipped::{Skipped, Unclaimed},
     stack::{Role, StackManifest, named},
     text::{canonical, setting_text, setting_texts, settings_text},
     value::inline,
@@ -50,7 +50,7 @@ pub struct Plan {
     /// Whether the report ranks senders.
     pub ranking: bool,
     /// Combinations of the matrix that were left out because a stack does not claim them.
-    pub left_out: usize,
+    pub skipped: usize,
     /// Why, with the number of combinations for each reason.
     pub left_out_because: BTreeMap<String, usize>,
     /// The stacks of [`Overrides::own_stacks`] that take the place of those in the file; empty where the file names one of
@@ -117,7 +117,7 @@ impl Experiment {
         let mut groups = Vec::new();
         let mut planned = BTreeMap::new();
         let mut repetitions = Repetitions::Fixed(1);
-        let mut left_out = LeftOut::default();
+        let mut skipped = Skipped::default();
         for combination in combinations(&self.changes.matrix) {
             let mut draft = Draft::default();
             let all = self.changes.assignments.iter().chain(combination.iter().copied());
@@ -130,7 +130,7 @@ impl Experiment {
                 Ok(settings) => settings,
                 // What was asked for by name is not left out, unless the file wants that.
                 Err(refused) if self.leaves_unclaimed_out || !(substituted.is_empty() || refused.is_set) => {
-                    left_out.add(refused);
+                    skipped.add(refused);
                     continue;
                 }
                 Err(refused) => return Err(refused.error),
@@ -146,7 +146,7 @@ impl Experiment {
             groups.push(settings);
         }
         if groups.is_empty() {
-            return Err(left_out.error(self));
+            return Err(skipped.error(self));
         }
         // What tells a run apart does not depend on a filter, so that its folder has one name.
         let labels: BTreeMap<_, _> = groups.iter().map(settings_text).zip(folder_names::labels(&groups)).collect();
@@ -182,8 +182,8 @@ impl Experiment {
             expectations: self.expectations.clone(),
             figures: self.figures.clone(),
             ranking: self.ranking,
-            left_out: left_out.counts().values().sum(),
-            left_out_because: left_out.counts(),
+            skipped: skipped.counts().values().sum(),
+            left_out_because: skipped.counts(),
             unused: unused(&overrides.own_stacks, &runs),
             substituted,
             names_stacks: false,

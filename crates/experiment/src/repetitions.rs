@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 
 use crate::{
-    settings::takes::{Refused, Takes, count},
+    settings::value_parser::{Refused, ValueParser, count},
     value::inline,
 };
 
@@ -82,10 +82,10 @@ impl Until {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
             Some(other) => Err(Refused::from(format!("{key}: found {}, expected a string", inline(other)))),
         };
-        let number = |key: &str, usual: u32| {
+        let number = |key: &str, default: u32| {
             let read =
                 |value| count().read(value).map_err(|refused| Refused::from(format!("{key}: {}", refused.message)));
-            table.get(key).map_or(Ok(usual), read)
+            table.get(key).map_or(Ok(default), read)
         };
         let Some(width) = text("until")? else {
             return Err("until: missing; expected a width such as \"2 %\"".to_owned().into());

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
-    beside::{Beside, NamedBy},
     error::{ExperimentError, Place, nearest},
     file::{Reader, Table},
+    includes::{Includes, NamedBy},
     kind::Kind,
     plan::MOST_RUNS,
     scenario::ALTERNATIVES,
@@ -220,8 +220,8 @@ impl Reader<'_> {
         key: &Spanned<K>,
         value: &Spanned<DeValue>,
     ) -> Result<Assignment, ExperimentError> {
-        let beside = Beside { experiment: self.file, read: self.read, named_by: NamedBy::Experiment };
-        let converted = beside
+        let includes = Includes { experiment: self.file, read: self.read, named_by: NamedBy::Experiment };
+        let converted = includes
             .with_contents(name, plain(value))
             .map_err(|refused| self.error(value, format!("{name}: {}", refused.message), refused.hint))?;
         match (self.kind.check)(name, &converted) {

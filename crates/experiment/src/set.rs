@@ -6,11 +6,11 @@ use toml::{
 };
 
 use crate::{
-    beside::{Beside, NamedBy, ReadBeside},
     error::ExperimentError,
+    includes::{Includes, NamedBy, ReadInclude},
     kind::Kind,
     sections::{Assignment, Changes, Origin},
-    settings::takes::Refused,
+    settings::value_parser::Refused,
     value::plain,
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn changes(
     file: &str,
     kind: &Kind,
     settings: &[(String, String)],
-    read_beside: ReadBeside,
+    read_include: ReadInclude,
 ) -> Result<Changes, ExperimentError> {
     let mut changes = Changes::default();
     for (key, text) in settings {
@@ -50,8 +50,8 @@ pub(crate) fn changes(
             return Err(error(format!("{key}: found two values, expected one"), Some(hint)));
         }
         let key = kind.present_key(key);
-        let beside = Beside { experiment: file, read: read_beside, named_by: NamedBy::User };
-        let whole = |value: Value| beside.with_contents(key, value);
+        let includes = Includes { experiment: file, read: read_include, named_by: NamedBy::User };
+        let whole = |value: Value| includes.with_contents(key, value);
         let is_allowed = |value: &Value| match (kind.check)(key, &whole(value.clone())?) {
             Some(Err(refused)) => Err(refused),
             _ => Ok(()),

@@ -12,7 +12,7 @@ mod sim;
 mod stack;
 pub(crate) mod stages;
 mod stored;
-pub(crate) mod takes;
+pub(crate) mod value_parser;
 mod vm;
 mod workload;
 
@@ -33,13 +33,13 @@ pub use {
     sim::Sim,
     stack::{Clock, DEFAULT, FirstAck, Gso, GsoRate, Http, KeyExchange, Pacing, StackSettings, Switch},
     stages::StageList,
-    takes::Word,
+    value_parser::Word,
     vm::{PATCHED_KERNEL, TheftDistribution, Thefts, Vm},
     workload::{Certificate, CertificateKey, FileContents, SizeOf, Workload},
 };
 
 use crate::{repetitions::Repetitions, stack::Role, value::inline};
-use takes::{Refused, Takes as _, Thousandths, count};
+use value_parser::{Refused, Thousandths, ValueParser as _, count};
 
 /// The key of a path that is included. It names what path.to_client and path.to_server say, so it does not count towards the identity.
 pub(crate) const INCLUDE: &str = "path.include";

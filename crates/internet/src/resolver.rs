@@ -31,7 +31,7 @@ use crate::{
 /// How long answers may be kept, in seconds.
 const TTL_S: u32 = 300;
 /// How often the thread looks whether it is to end.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest message without EDNS is 512 bytes; questions with it are hardly longer.
 const MOST_BYTES: usize = 4096;
 
@@ -49,7 +49,7 @@ impl Resolver {
     pub(crate) fn start(address: SocketAddr, names: &[Name]) -> Result<Self, StartError> {
         let open = || {
             let socket = UdpSocket::bind(address)?;
-            socket.set_read_timeout(Some(GLANCE))?;
+            socket.set_read_timeout(Some(POLL_INTERVAL))?;
             Ok::<_, io::Error>(socket)
         };
         let socket = open().map_err(|why| StartError::kernel(format!("a resolver at {address}"), why))?;

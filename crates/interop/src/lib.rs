@@ -7,13 +7,15 @@
 //! In order: choose a [`Case`], run it, hand the capture to [`Facts::read`], the facts to [`judge`], the verdict to a
 //! [`Matrix`]. A new case is a file in `cases` with its judge, and a line in [`CASES`].
 
+mod case;
 mod cases;
 mod checks;
 mod facts;
 mod matrix;
 mod verdict;
 
-pub use cases::{CASES, Case, Files, PathNeeds, case_named};
+pub use case::{Case, Files, PathNeeds};
+pub use cases::{CASES, case_named};
 pub use facts::{
     AddressValidation, AmplificationFacts, CloseFacts, Completion, ConnectionFacts, CrossTrafficFacts, Facts,
     FactsSettings, PathFacts, RetryFacts, SenderFacts, StreamFacts, ValidatedBy,

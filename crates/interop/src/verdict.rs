@@ -3,7 +3,7 @@
 use quiclab_wire::Role;
 use serde::{Deserialize, Serialize};
 
-use crate::cases::Case;
+use crate::case::Case;
 use crate::checks::Reasons;
 use crate::facts::Facts;
 

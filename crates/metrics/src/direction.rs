@@ -14,7 +14,7 @@ use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::first_packets::{PacketView, TELLING_BYTES};
 use crate::goodput::{ProtectedMeter, Protection};
-use crate::needs::{MOST_UNMET, Need, Subject, Unmet};
+use crate::needs::{MOST_UNMET, MissingEvidence, Need, Subject};
 use crate::output::RunMetrics;
 use crate::packets::PacketMeter;
 use crate::phases::PhaseMeter;
@@ -359,7 +359,7 @@ impl DirectionMeter {
     pub(crate) fn finish(
         self,
         subject: Subject,
-        mut unmet: Unmet,
+        mut unmet: MissingEvidence,
         settings: &AnalysisSettings,
         planned: usize,
         run: &mut RunMetrics,

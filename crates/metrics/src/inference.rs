@@ -5,14 +5,14 @@
 mod estimate;
 mod failures;
 mod holm;
-mod looks;
+mod interim_analyses;
 mod power;
 mod precision;
 
 pub use estimate::Estimate;
 pub use failures::failures_by_chance;
 pub use holm::holm;
-pub use looks::alpha_at_look;
+pub use interim_analyses::alpha_at_analysis;
 pub use precision::Precision;
 
 #[cfg(test)]

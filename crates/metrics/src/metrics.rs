@@ -82,8 +82,8 @@ metrics! {
     /// `train_share_of_packets_le_5`.
     burst_share_of_packets: f64 { unit: "0 to 1", about: Pacing, better: Lower, step: THOUSANDTH,
         needs: SPACING, null: "there is no flow" }
-    /// Of the bursty packets, those in trains with this cause: none of the connection's data had been acknowledged
-    /// yet. The eight shares add up to 1. [Bursts](../concepts/bursts.md) explains what counts as evidence.
+    /// Share of the bursty packets that are in trains with this cause: none of the connection's data had been
+    /// acknowledged yet. The eight shares add up to 1. [Bursts](../concepts/bursts.md) explains what counts as evidence.
     burst_share_start_up: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
         needs: CAUSES, null: "no bursty packets" }
     /// An ACK ended a loss recovery. Needs keys.
@@ -114,7 +114,7 @@ metrics! {
         needs: CAUSES,
         null: "fewer than five trains show it; the length is not constant, or is that of the sender's batches \
             at line rate" }
-    /// From the flow's first packet to the end of slow start; see [below](#slow-start-and-after-it).
+    /// Time from the flow's first packet to the end of slow start; see [below](#slow-start-and-after-it).
     slow_start_end_ns: u64 { unit: "ns", about: Other, better: Neither, step: UNIT,
         needs: SLOW_START_END, null: "it did not end, or the end is not known" }
     /// Response bytes × 8, divided by the time from the first to the last packet of the flow with 1-RTT protection
@@ -192,52 +192,52 @@ metrics! {
     /// The nearest-rank 95th percentile.
     rtt_p95_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT, judged: by_default,
         needs: RECOVERY, null: "no samples" }
-    /// The largest.
+    /// Largest RTT sample.
     rtt_max_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
         needs: RECOVERY, null: "no samples" }
-    /// At the end of the flow, according to RFC 9002 section 5.3 without its limit by max_ack_delay (TCP: RFC 6298
+    /// Smoothed RTT at the end of the flow, according to RFC 9002 section 5.3 without its limit by max_ack_delay (TCP: RFC 6298
     /// section 2).
     smoothed_rtt_ns: u64 { unit: "ns", about: Delay, better: Neither, step: UNIT,
         needs: RECOVERY, null: "no samples" }
-    /// From the client's first packet to the server's first, at the tap. This metric and the five below exist for the
+    /// Time from the client's first packet to the server's first, at the tap. This metric and the five below exist for the
     /// server's direction only.
     handshake_first_reply_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "the client's first packet (Initial, SYN) was not captured" }
-    /// To the server's first Initial with a CRYPTO frame (TCP: its first TLS handshake record). Later than the first
-    /// reply if the server sent an instant ACK.
+    /// Time from the client's first packet to the server's first Initial with a CRYPTO frame (TCP: its first TLS
+    /// handshake record). Later than the first reply if the server sent an instant ACK.
     handshake_server_hello_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above; the payload was not captured" }
-    /// To the server's first packet with 1-RTT protection.
+    /// Time from the client's first packet to the server's first with 1-RTT protection.
     handshake_first_one_rtt_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above; TCP" }
-    /// To the client's first Handshake packet with a CRYPTO frame (TCP: its first TLS application data record). Needs
-    /// keys.
+    /// Time from the client's first packet to its first Handshake packet with a CRYPTO frame (TCP: its first TLS
+    /// application data record). Needs keys.
     handshake_client_finished_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
-    /// To the server's first HANDSHAKE_DONE. Needs keys.
+    /// Time from the client's first packet to the server's first HANDSHAKE_DONE. Needs keys.
     handshake_confirmed_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above; TCP" }
-    /// To the server's first STREAM data on a bidirectional stream of the client (TCP: first payload after the
-    /// client's Finished). Needs keys.
+    /// Time from the client's first packet to the server's first STREAM data on a bidirectional stream of the client
+    /// (TCP: first payload after the client's Finished). Needs keys.
     time_to_first_byte_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
-    /// At the client: from its first Initial to its first Handshake packet with a CRYPTO frame, its Finished. The client's
+    /// Time at the client from its first Initial to its first Handshake packet with a CRYPTO frame, its Finished. The client's
     /// times are those at the tap behind the bottleneck where there is one. Elsewhere they are those at the tap, plus the
     /// time from the tap to the client and back where it counts; `handshake.estimated` names those. Needs keys.
     handshake_client_complete_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no Finished; TCP" }
-    /// At the client: to the first HANDSHAKE_DONE. Needs keys.
+    /// Time at the client from its first Initial to the first HANDSHAKE_DONE. Needs keys.
     handshake_client_confirmed_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no HANDSHAKE_DONE; it is not known how far from the client the tap is; TCP" }
     /// Time to first byte at the client: to the server's first STREAM data on a bidirectional stream of the client. Needs
     /// keys.
     handshake_client_first_byte_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no answer; it is not known how far from the client the tap is; TCP" }
-    /// At the server, whose handshake is then also confirmed: from the client's first Initial to its first Handshake packet
+    /// Time at the server, whose handshake is then also confirmed, from the client's first Initial to its first Handshake packet
     /// with a CRYPTO frame. Needs keys.
     handshake_server_complete_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no Finished; TCP" }
-    /// From the client's first Initial to the server's first ACK in an Initial packet, at the server's tap.
+    /// Time from the client's first Initial to the server's first ACK in an Initial packet, at the server's tap.
     handshake_first_ack_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no ACK in an Initial packet; TCP" }
     /// Bytes of UDP payload of that datagram: 1200 or more if it is padded.
@@ -247,10 +247,10 @@ metrics! {
     /// ACK; more than 1: it also acknowledges probes before the ServerHello.
     handshake_instant_acks: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no ServerHello; TCP" }
-    /// From the first ACK to the ServerHello; 0 if they are in one datagram.
+    /// Time from the first ACK to the ServerHello; 0 if they are in one datagram.
     handshake_ack_to_hello_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no ServerHello, no ACK before it; TCP" }
-    /// From the arrival of the last datagram of the ClientHello at the server's tap to the departure of the ServerHello.
+    /// Time from the arrival of the last datagram of the ClientHello at the server's tap to the departure of the ServerHello.
     handshake_server_processing_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no ServerHello; the tap is not known to be at the server; TCP" }
     /// The client's first RTT sample (RFC 9002 section 5.1), recomputed from packets: the first ACK that newly acknowledges its
@@ -399,13 +399,13 @@ metrics! {
     /// in units of 10^9. This metric and those below exist where time is real.
     server_cpu_s_per_gb: f64 { unit: "s/GB", about: Other, better: Lower, step: THOUSANDTH,
         needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
-    /// The client's, likewise, from its start to its end.
+    /// CPU time of the client's processes from its start to its end, divided likewise.
     client_cpu_s_per_gb: f64 { unit: "s/GB", about: Other, better: Lower, step: THOUSANDTH,
         needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
-    /// Of that CPU time of the server, the share that it spent in the kernel.
+    /// Share of that CPU time of the server that it spent in the kernel.
     server_kernel_cpu_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
         needs: &[], null: "what the hosts did was not sampled (`host.json`), or it was less than the hundredth of a second in which the kernel counts" }
-    /// Of that of the client.
+    /// Share of that CPU time of the client that it spent in the kernel.
     client_kernel_cpu_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
         needs: &[], null: "as above" }
     /// Cycles of the processor for the server's processes, kernel included, divided by the response bytes.
@@ -414,7 +414,7 @@ metrics! {
     /// The client's, likewise.
     client_cycles_per_byte: f64 { unit: "1/byte", about: Other, better: Lower, step: THOUSANDTH,
         needs: &[], null: "as above" }
-    /// Of the core of the machine that was idle least while the client lived: the share of that time in which it was not.
+    /// Share of the client's lifetime in which the core of the machine that was idle least was not idle.
     /// Other programs, interrupts and time stolen by a hypervisor count too.
     busiest_core_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
         needs: &[], null: "what the hosts did was not sampled (`host.json`)" }

@@ -147,9 +147,9 @@ impl Subject {
 
 /// Needs that are not met, with the reason.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Unmet(BTreeMap<Need, (WarningCode, String)>);
+pub(crate) struct MissingEvidence(BTreeMap<Need, (WarningCode, String)>);
 
-impl Unmet {
+impl MissingEvidence {
     /// The first reason for a need is kept. `code`: of the warning that says so.
     pub(crate) fn add(&mut self, need: Need, code: WarningCode, reason: String) {
         self.0.entry(need).or_insert((code, reason));

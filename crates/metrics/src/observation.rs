@@ -7,7 +7,7 @@ use quiclab_wire::Role;
 
 use crate::analysis::{DirectionAnalysis, capture_warnings};
 use crate::capture::CaptureAnalysis;
-use crate::needs::{Need, Subject, Unmet};
+use crate::needs::{MissingEvidence, Need, Subject};
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 use crate::{busy, drops, goodput};
@@ -63,7 +63,7 @@ impl Observation {
 pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetrics {
     let mut run = RunMetrics::empty();
     capture_warnings(&analysis.capture, &mut run);
-    let mut unmet = Unmet::default();
+    let mut unmet = MissingEvidence::default();
     for (tap, lost) in observation.capture_losses_packets.iter().filter(|(_, lost)| **lost > 0) {
         let reason = || format!("the capture at {tap} lost {lost} packets; enlarge its buffer");
         unmet.add_share(Need::EveryPacket, WarningCode::CaptureLostPackets, *lost, lost + analysis.packets, &reason);

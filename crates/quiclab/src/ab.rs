@@ -1,7 +1,7 @@
 //! `quiclab ab`
 
 mod failures;
-mod looks;
+mod interim_analyses;
 mod notes;
 mod revision;
 mod same;
@@ -37,7 +37,7 @@ use crate::{
     run, signals,
 };
 use failures::EarlierFailures;
-use looks::Looks;
+use interim_analyses::InterimAnalyses;
 pub use show::show;
 use show::show_no_verdict;
 use sides::{Request, Side};
@@ -45,7 +45,7 @@ use sides::{Request, Side};
 /// The chance that a verdict may have of showing a difference where there is none, and the conditions of failing a B that should pass.
 pub const ALPHA: f64 = 0.05;
 /// What is run where no file is given.
-const USUAL: &str = include_str!("ab/usual.toml");
+const DEFAULT: &str = include_str!("ab/default.toml");
 
 /// Runs A and B with the same seeds and compares them. Returns how many conditions fail.
 ///
@@ -61,8 +61,8 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     let files = match &request.files[..] {
         [] => {
-            let path = out.join("usual.toml");
-            fs::write(&path, USUAL).with_context(|| path.display().to_string())?;
+            let path = out.join("default.toml");
+            fs::write(&path, DEFAULT).with_context(|| path.display().to_string())?;
             vec![path]
         }
         files => files.to_vec(),
@@ -95,7 +95,7 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         let comparison = Comparison::of_the_same_bytes(&question, &pairing.label());
         return show(&comparison, None, &arguments.judge);
     }
-    let mut looks = Looks::new(arguments, pairing.groups());
+    let mut looks = InterimAnalyses::new(arguments, pairing.groups());
     let mut failures = [EarlierFailures::default(), EarlierFailures::default()];
     loop {
         let plans = bench.plans(looks.repetitions())?;
@@ -123,7 +123,7 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         if !comparison.is_decided(arguments.smallest_change / 100.0)
             && let Some(repetitions) = looks.next(runs)
         {
-            tell!("quiclab: not decided yet; continuing to {repetitions} repetitions on each side");
+            status!("quiclab: not decided yet; continuing to {repetitions} repetitions on each side");
             continue;
         }
         comparison.notes = notes::notes(&bench, &pairing, &plans);
@@ -252,10 +252,10 @@ impl Bench<'_> {
         for (file, plans) in plans.iter().enumerate() {
             let plan = &plans[side];
             let arguments = self.run_arguments(side, file, Some(repetitions(plan)));
-            tell!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
+            status!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
             let planned = Planned::of_transfers(plan, &arguments);
             let (results, _) = run::perform(&self.files[file], &planned, &arguments, &self.laboratories[side])?;
-            results.report(crate::results::Ladders::Usual, false)?;
+            results.report(crate::results::Ladders::Default, false)?;
             let input = results.measured_transfers("ab")?;
             match &mut all {
                 None => all = Some(input),

@@ -176,7 +176,11 @@ fn rows_of_scan(path: &Path) -> Result<Vec<Vec<f64>>> {
         _ => None,
     };
     let rows: Vec<_> = rtts.iter().zip(delays).filter_map(row).collect();
-    tell!("quiclab: {} of {} rows are of instant ACKs, and say how long the ServerHello takes", rows.len(), rtts.len());
+    status!(
+        "quiclab: {} of {} rows are of instant ACKs, and say how long the ServerHello takes",
+        rows.len(),
+        rtts.len()
+    );
     Ok(rows)
 }
 

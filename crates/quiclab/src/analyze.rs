@@ -33,10 +33,9 @@ use rayon::prelude::*;
 
 use crate::{
     analyze_plans,
+    bounded_input::{self, STANDARD_INPUT},
     cli::AnalyzeArguments,
-    folder,
-    given::{self, STANDARD_INPUT},
-    output,
+    folder, output,
     progress::BytesProgress,
     samples, signals,
 };
@@ -50,7 +49,9 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     let mut notes = Vec::new();
     let mut key_log = Vec::new();
     for file in &arguments.keys {
-        key_log.extend(given::read(file, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
+        key_log.extend(
+            bounded_input::read(file, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
+        );
         key_log.push(b'\n');
     }
     let mut trace = match &arguments.parquet {
@@ -95,7 +96,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
             samples::add(record, &mut trace)?;
         }
         trace.finish()?;
-        tell!("packets, frames, events and samples: {}", folder.shown());
+        status!("packets, frames, events and samples: {}", folder.shown());
     }
     let was_cut = captures.iter().any(|capture| capture.analysis.capture.truncation.is_some());
     let input = AnalysisInput {
@@ -107,14 +108,14 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     };
     if let Some(path) = &arguments.html {
         folder::write_at(path, render_analysis_html(&input))?;
-        tell!("page with figures: {}", path.shown());
+        status!("page with figures: {}", path.shown());
     }
     if let Some((page, capture)) = ladder {
         // It is read once more, and may be a pipe.
         let _reading = signals::reading();
         let ladder = crate::ladder::read(capture, &key_log, dissector_settings(arguments))?;
         folder::write_at(page, render_ladder_html(&ladder))?;
-        tell!("page with handshakes: {}", page.shown());
+        status!("page with handshakes: {}", page.shown());
     }
     if arguments.output.json {
         output::print(&render_analysis_json(&input))?;
@@ -157,7 +158,7 @@ fn analyze_file(
             window: arguments.window,
             response_bytes: match arguments.response_size {
                 None => response_of_record(path)?,
-                given => given,
+                bounded_input => bounded_input,
             },
             pictures: arguments.html.is_some(),
             plans: plans.to_vec(),
@@ -206,7 +207,7 @@ fn read(
     let (input, length): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new(STANDARD_INPUT) {
         (Box::new(io::stdin()), None)
     } else {
-        let file = given::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+        let file = bounded_input::open(path).with_context(|| format!("{name}: cannot be opened"))?;
         let about = file.metadata().with_context(|| name.to_string())?;
         if about.is_dir() {
             bail!("{name}: found a folder, expected a capture file\nhint: name the files in it, {name}/*.pcapng");
@@ -251,7 +252,7 @@ fn record_of(capture: &Path) -> Option<&Path> {
 /// # Errors
 /// Where it cannot be opened.
 pub fn open(path: &Path) -> Result<BufReader<Decompressed<File>>> {
-    decompressed(path, given::open(path))
+    decompressed(path, bounded_input::open(path))
 }
 
 /// Opens a log of a record, which may be compressed.

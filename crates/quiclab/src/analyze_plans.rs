@@ -10,7 +10,7 @@ use quiclab_trace::TraceWriter;
 use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{ConnectionId, QlogEventKind, QlogPacket, QlogSpace, QlogSummary, Role, read_qlog};
 
-use crate::{analyze, cli::AnalyzeArguments, given};
+use crate::{analyze, bounded_input, cli::AnalyzeArguments};
 
 /// What the files on the command line say.
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub fn read(
         of_qlog(file, notes, trace.as_deref_mut(), &mut logs)?;
     }
     if let Some(file) = &arguments.planned {
-        let text = given::read_text(file, given::MOST_LIST_BYTES, "a list of times")?;
+        let text = bounded_input::read_text(file, bounded_input::MOST_LIST_BYTES, "a list of times")?;
         let times = PlannedTimes::of_list(&text).with_context(|| file.shown())?;
         logs.plans.push(Plan { sender: Role::Server, original_destination_connection_id: None, times });
     }
@@ -105,8 +105,9 @@ fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWri
             Some("client") => Role::Client,
             Some("server") => Role::Server,
             other => {
-                let said = other.map_or_else(|| "no vantage point".to_owned(), |it| format!("vantage point {it:?}"));
-                notes.push(format!("{name}: {said}; assuming the server's"));
+                let output_tail =
+                    other.map_or_else(|| "no vantage point".to_owned(), |it| format!("vantage point {it:?}"));
+                notes.push(format!("{name}: {output_tail}; assuming the server's"));
                 Role::Server
             }
         };

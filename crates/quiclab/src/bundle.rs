@@ -190,7 +190,7 @@ fn show(arguments: &BundleArguments, about: &About, files: usize, bytes: u64) ->
         output::print(&format!("{out}: {} records, {files} files, {bytes} bytes\n", about.records.len()))?;
     }
     if arguments.results.join(FAILURES_FOLDER).is_dir() {
-        tell!("quiclab: {}: what is known of failed runs is in the bundle as well", arguments.results.shown());
+        status!("quiclab: {}: what is known of failed runs is in the bundle as well", arguments.results.shown());
     }
     Ok(0)
 }

@@ -35,10 +35,10 @@ fn list(as_json: bool) -> Result<u8> {
     } else {
         output::print(&(table(&things) + "\n"))?;
         let count = if let [_] = things[..] { "1 thing".to_owned() } else { format!("{} things", things.len()) };
-        tell!("quiclab: {}: {}, {count}", cache.path("").display(), size(bytes));
+        status!("quiclab: {}: {}, {count}", cache.path("").display(), size(bytes));
         for thing in &things {
             if let Some(origin) = &thing.origin {
-                tell!("quiclab: {} was not built here, it is {origin}", thing.name);
+                status!("quiclab: {} was not built here, it is {origin}", thing.name);
             }
         }
     }
@@ -60,7 +60,7 @@ fn prune(arguments: &CachePruneArguments) -> Result<u8> {
         let verb = if arguments.dry_run { "would remove" } else { "removed" };
         let line = |thing: &Thing| format!("{verb} {} ({})\n", thing.name, size(thing.bytes));
         output::print(&pruned.removed.iter().map(line).collect::<String>())?;
-        tell!("quiclab: {}", summary(&pruned, arguments));
+        status!("quiclab: {}", summary(&pruned, arguments));
     }
     Ok(0)
 }

@@ -28,8 +28,8 @@ pub fn campaign(arguments: &CampaignArguments) -> Result<u8> {
         format!("{}: cannot be started\nhint: install Python 3.10 or newer, or name it with --python", python.display())
     })?;
     if !trial.status.success() {
-        let said = String::from_utf8_lossy(&trial.stderr);
-        let missing = said.trim().lines().last().unwrap_or("it says nothing").to_owned();
+        let output_tail = String::from_utf8_lossy(&trial.stderr);
+        let missing = output_tail.trim().lines().last().unwrap_or("it says nothing").to_owned();
         bail!(
             "{}: found {missing}, expected the packages quiclab and dask\nhint: {} -m pip install 'quiclab[campaign]', \
              or name another Python with --python",

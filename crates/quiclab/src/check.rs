@@ -93,7 +93,7 @@ fn judge(place: &Path) -> Result<Judged> {
     let report = Results::open(place)?.measured()?;
     let is_of_samples = matches!(&report, AnyReport::Transfers(input) if are_samples(input));
     if is_of_samples {
-        tell!(
+        status!(
             "quiclab: {}: its runs are samples of real time, so that chance and the machine can decide about an expectation; \
              more repetitions make it surer",
             report.experiment()

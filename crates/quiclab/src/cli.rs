@@ -5,6 +5,7 @@ mod advise;
 mod bundle;
 mod cache;
 mod campaign;
+mod groups;
 mod handshakes;
 mod help;
 mod import;
@@ -19,18 +20,16 @@ mod reference;
 mod run;
 mod scan;
 mod set;
+mod setting_values;
+mod shared;
 mod stacks_check;
 mod stacks_try;
 mod values;
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
-use clap::{
-    Args, Parser, Subcommand,
-    builder::{PossibleValue, PossibleValuesParser},
-};
+use clap::{Args, Parser, Subcommand};
 use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
-use quiclab_testbed::testbed::TESTBEDS;
 use quiclab_units::{ByteCount, Duration};
 
 pub use ab::{AbArguments, Budget, JudgeOptions};
@@ -38,6 +37,7 @@ pub use advise::{AdviseArguments, AdviseCheckArguments, AdviseQuestion, InstantA
 pub use bundle::{BundleArguments, VerifyArguments};
 pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
 pub use campaign::CampaignArguments;
+pub use groups::command;
 pub use handshakes::HandshakesArguments;
 pub use help::{CompletionsArguments, DemoArguments, HelpArguments, ManArguments, Shell};
 pub use import::{RoleChoice, StacksImportArguments};
@@ -50,8 +50,11 @@ pub use pto::{PtoArguments, SampleArgument};
 pub use run::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
 pub use scan::{Addresses, CaptureOptions, GroupArgument, OriginOptions, RowFormat, ScanArguments, WhomOptions};
 pub use set::SetOptions;
+pub use shared::{Output, StackOptions};
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
+
+use shared::parse_positive;
 
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
 #[derive(Debug, Parser)]
@@ -429,71 +432,12 @@ Examples:
 
 Test cases: docs/reference/interop.md. Exit status: the number of failures, at most 99; 125 if nothing could be run.";
 
-/// Where the stacks are.
-#[derive(Clone, Debug, Default, Args)]
-pub struct StackOptions {
-    /// Folder of the stacks [default: stacks/, or sans-io/ for the simulator, in this folder or a parent]
-    #[arg(long = "stacks", value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-    /// Your own stack: a program that implements the endpoint contract, or a folder with a stack.toml; can be repeated.
-    /// An experiment that does not name it runs with it instead of the stacks that it names
-    #[arg(long = "stack", value_name = "PATH")]
-    pub own: Vec<PathBuf>,
-    /// Use a --stack in place of the stack that has its name; without this option such a --stack is refused
-    #[arg(long, requires = "own")]
-    pub replace: bool,
-    /// Run the build commands again even if the cache has the builds: of the --stack stacks, or without --stack of all that are needed
-    #[arg(long)]
-    pub rebuild: bool,
-}
-
-/// How to print.
-#[derive(Clone, Debug, Args)]
-pub struct Output {
-    /// Print JSON to standard output instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// What `--testbed` takes.
-fn testbeds() -> PossibleValuesParser {
-    let value = |make: &fn() -> std::sync::Arc<dyn quiclab_testbed::testbed::Testbed>| {
-        let testbed = make();
-        PossibleValue::new(testbed.name()).help(testbed.about())
-    };
-    PossibleValuesParser::new(TESTBEDS.iter().map(value))
-}
-
-fn parse_positive<T>(text: &str) -> Result<T, String>
-where
-    T: std::str::FromStr<Err: std::fmt::Display> + Default + PartialEq,
-{
-    let value: T = text.parse().map_err(|error: T::Err| error.to_string())?;
-    if value == T::default() { Err(format!("found {text:?}, expected more than 0")) } else { Ok(value) }
-}
-
-fn parse_filter(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(format!("found {text:?}, expected KEY=VALUE such as stack=quiche")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_filter_needs_a_key_and_an_equals_sign() {
-        assert_eq!(parse_filter("path.rate=40 Mbit/s"), Ok(("path.rate".into(), "40 Mbit/s".into())));
-        assert!(parse_filter("quiche").is_err());
-        assert!(parse_filter("=quiche").is_err());
+        command().debug_assert();
     }
 }

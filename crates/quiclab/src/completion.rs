@@ -1,18 +1,16 @@
 //! Completion in shells, also of settings: `source <(COMPLETE=bash quiclab)`.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     io::{self, Write},
     path::Path,
 };
 
 use clap::{Command, CommandFactory as _};
 use clap_complete::{
-    CompleteEnv, CompletionCandidate,
-    engine::ArgValueCompleter,
+    CompleteEnv,
     env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh},
 };
-use quiclab_experiment::{setting_about, setting_keys, setting_words};
 
 use crate::cli::{Cli, CompletionsArguments, Shell};
 
@@ -45,21 +43,6 @@ pub fn completions(arguments: &CompletionsArguments) -> anyhow::Result<u8> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
     }
-}
-
-/// Completes `KEY=VALUE`: the key of a setting, then its value where it takes words.
-pub fn settings() -> ArgValueCompleter {
-    ArgValueCompleter::new(candidates)
-}
-
-fn candidates(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(typed) = typed.to_str() else { return Vec::new() };
-    if let Some((key, value)) = typed.split_once('=') {
-        let words = setting_words(key).into_iter().filter(|word| word.starts_with(value));
-        return words.map(|word| CompletionCandidate::new(format!("{key}={word}"))).collect();
-    }
-    let keys = setting_keys().into_iter().filter(|key| key.starts_with(typed));
-    keys.map(|key| CompletionCandidate::new(format!("{key}=")).help(setting_about(key).map(Into::into))).collect()
 }
 
 /// Bash takes `key=value` for three words. This puts them together before the question, and cuts the answers to what comes behind the `=`.
@@ -113,34 +96,5 @@ impl EnvCompleter for BashWithEquals {
         to: &mut dyn Write,
     ) -> io::Result<()> {
         Bash.write_complete(command, arguments, folder, to)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn completed(typed: &str) -> Vec<String> {
-        candidates(OsStr::new(typed)).iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect()
-    }
-
-    #[test]
-    fn keys_are_completed_up_to_the_equals_sign() {
-        assert_eq!(completed("vm.th"), ["vm.theft_length=", "vm.theft_interval=", "vm.theft_distribution="]);
-        assert_eq!(completed(""), setting_keys().iter().map(|key| format!("{key}=")).collect::<Vec<_>>());
-        assert_eq!(completed("no.such"), [""; 0]);
-    }
-
-    #[test]
-    fn values_are_completed_where_they_are_words() {
-        assert_eq!(completed("stack.gso=o"), ["stack.gso=off", "stack.gso=on"]);
-        assert_eq!(completed("tap.qlog="), ["tap.qlog=true", "tap.qlog=false"]);
-        assert_eq!(completed("tap.snaplen="), ["tap.snaplen=full"]);
-        assert_eq!(completed("path.rate=4"), [""; 0]);
-    }
-
-    #[test]
-    fn every_key_says_what_it_is() {
-        assert!(candidates(OsStr::new("")).iter().all(|one| one.get_help().is_some()));
     }
 }

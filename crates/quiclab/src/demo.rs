@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use quiclab_testbed::supplies::find_file;
+use quiclab_testbed::stack_store::find_file;
 
 use crate::{
     cli::{Cli, DemoArguments, Verb},

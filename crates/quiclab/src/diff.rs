@@ -56,7 +56,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
         let page = look::write_both(paths, page)?;
         let place = parting.and_then(|(number, _)| left.get(number).or_else(|| right.get(number)));
         let place = place.map_or_else(String::new, |packet| format!("#time={:.6}", packet.time_ns as f64 / 1e9));
-        tell!("both transfers over time: {}{place}", page.shown());
+        status!("both transfers over time: {}{place}", page.shown());
     }
     if arguments.output.json {
         let at = |place: Option<(usize, Difference)>| {

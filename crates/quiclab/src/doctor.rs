@@ -11,6 +11,7 @@ use quiclab_testbed::{
     cache::{Cache, Care, Damage, Origin},
     netns::host::Facts,
     perform::Interrupted,
+    sandbox,
     stack::is_installed,
     vm::{
         agent::agent,
@@ -20,7 +21,6 @@ use quiclab_testbed::{
         machine::{QEMU_PACKAGE, qemu_version},
         priority,
     },
-    wall,
 };
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     let mut checks = vec![emulator(), agent_check()];
     checks.extend(programs());
     checks.extend(resources());
-    checks.push(walls());
+    checks.push(sandbox());
     checks.push(real_time());
     checks.push(figures());
     checks.extend(prepared(arguments)?);
@@ -79,7 +79,7 @@ fn show(checks: &[Check], is_json: bool, summary: &str) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(checks)? + "\n"))?;
     } else {
         output::print(&(table(checks) + "\n"))?;
-        tell!("quiclab: {summary}");
+        status!("quiclab: {summary}");
     }
     Ok(u8::from(checks.iter().any(|check| !check.good)))
 }
@@ -157,12 +157,12 @@ fn resources() -> Vec<Check> {
 }
 
 /// What surrounds the programs of stacks without sockets, which run on this machine as the user.
-fn walls() -> Check {
-    let walls = wall::available();
-    let name = "walls of the simulator";
-    match &walls.missing()[..] {
+fn sandbox() -> Check {
+    let sandbox = sandbox::available();
+    let name = "sandbox of the simulator";
+    match &sandbox.missing()[..] {
         [] => good(name, "namespaces, Landlock, seccomp".to_owned()),
-        missing if walls.is_closed() => {
+        missing if sandbox.is_closed() => {
             good(name, format!("enough to keep programs away from files, processes and the network; without {}", missing.join(", ")))
         }
         missing => absent(
@@ -224,7 +224,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };
     let mut checks = Vec::new();
-    for manifest in laboratory.supplies.usual() {
+    for manifest in laboratory.stack_store.usual() {
         let name = format!("to build {}", manifest.name);
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
         let packages =
@@ -257,9 +257,9 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
         Some(None) => "in the cache".to_owned(),
         Some(Some(origin)) => format!("in the cache, {origin}"),
     };
-    let kernel = Kernel::find(&laboratory.supplies.cache, "6.1");
+    let kernel = Kernel::find(&laboratory.stack_store.cache, "6.1");
     checks.push(good("kernel 6.1", made(kernel.as_ref().map(Kernel::folder))));
-    let image = Image::find(&laboratory.supplies.cache, &Default::default());
+    let image = Image::find(&laboratory.stack_store.cache, &Default::default());
     checks.push(good("root file system of the guests", made(image.as_ref().map(Image::folder))));
     Ok(checks)
 }

@@ -46,6 +46,6 @@ pub fn write(into: &Path, figures: &[(String, String)]) -> Result<()> {
             folder::write(into, &file, bytes.with_context(|| into.join(&file).display().to_string())?)?;
         }
     }
-    tell!("{} figures, each as SVG, PDF and PNG: {}", figures.len(), into.display());
+    status!("{} figures, each as SVG, PDF and PNG: {}", figures.len(), into.display());
     Ok(())
 }

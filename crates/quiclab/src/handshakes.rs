@@ -52,18 +52,18 @@ pub fn handshakes(arguments: &HandshakesArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let laboratory = open_on(testbed(NAME)?, &arguments.stacks, stop)?;
     let settings = arguments.set.settings.clone();
-    let overrides = Overrides { settings, own_stacks: laboratory.supplies.own.clone(), ..Overrides::default() };
+    let overrides = Overrides { settings, own_stacks: laboratory.stack_store.own.clone(), ..Overrides::default() };
     let experiment = read_experiment(&arguments.file, arguments.profile.as_deref())?;
-    let plan = experiment.plan(&laboratory.supplies.manifests(), &overrides)?;
+    let plan = experiment.plan(&laboratory.stack_store.manifests(), &overrides)?;
     let runs: Vec<_> = plan.runs.into_iter().filter(|run| run.repetition == 1).map(AnyRun::from).collect();
-    let patience = Duration::from_secs(arguments.wall_timeout);
-    if let Some((name, why)) = laboratory.prepare(&runs, patience)?.first_key_value() {
+    let timeout = Duration::from_secs(arguments.wall_timeout);
+    if let Some((name, why)) = laboratory.prepare(&runs, timeout)?.first_key_value() {
         bail!("{name} could not be built: {why}");
     }
     let mut rows = Rows::default();
     let mut groups = Vec::new();
     for run in &runs {
-        groups.push(group(run, arguments, &laboratory, patience, &mut rows)?);
+        groups.push(group(run, arguments, &laboratory, timeout, &mut rows)?);
     }
     if let Some(path) = &arguments.parquet {
         rows.write(path)?;
@@ -81,7 +81,7 @@ fn group(
     run: &AnyRun,
     arguments: &HandshakesArguments,
     laboratory: &Laboratory,
-    patience: Duration,
+    timeout: Duration,
     rows: &mut Rows,
 ) -> Result<Group> {
     let AnyRun::Transfer(transfer) = run else { bail!("found flows of models, expected transfers between stacks") };
@@ -96,7 +96,7 @@ fn group(
     let mut probes = [Vec::new(), Vec::new()];
     let (mut failed, mut first_failure) = (0, None);
     let before = cpu_seconds()?;
-    let costs = laboratory.handshakes(run, arguments.count, patience, &mut |seen: HandshakeSeen| {
+    let costs = laboratory.handshakes(run, arguments.count, timeout, &mut |seen: HandshakeSeen| {
         failed += u64::from(seen.failure.is_some());
         let metrics = &seen.metrics.metrics;
         first_bytes.extend(metrics.handshake_client_first_byte_ns.map(|time| time as f64));

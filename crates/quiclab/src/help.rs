@@ -7,10 +7,9 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use clap::CommandFactory;
 
 use crate::{
-    cli::{Cli, HelpArguments},
+    cli::{self, HelpArguments},
     output,
 };
 
@@ -137,7 +136,7 @@ pub fn help(arguments: &HelpArguments) -> Result<u8> {
 
 /// The verbs, and the topics.
 fn overview() -> String {
-    let mut text = format!("{}\nTopics (quiclab help TOPIC):\n", Cli::command().render_long_help());
+    let mut text = format!("{}\nTopics (quiclab help TOPIC):\n", cli::command().render_long_help());
     for page in PAGES {
         let _ = writeln!(text, "  {:34} {}", page.name(), page.title());
     }
@@ -146,7 +145,7 @@ fn overview() -> String {
 
 /// The help of a verb, or of a verb below it, with the pages that have its name.
 fn verb(words: &[&str]) -> Option<String> {
-    let mut root = Cli::command();
+    let mut root = cli::command();
     root.build();
     let mut command = &mut root;
     for word in words {

@@ -51,10 +51,10 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     let begin = unix_seconds();
     let results = Results::create(&arguments.out, stop.clone())?;
     results.remove_leftovers()?;
-    let patience = Duration::from_secs(arguments.wall_timeout);
+    let timeout = Duration::from_secs(arguments.wall_timeout);
     let runs: Vec<_> =
         selection.pairings.iter().filter_map(|pairing| pairing.run.clone().ok()).map(AnyRun::from).collect();
-    let missing = laboratory.prepare(&runs, patience)?;
+    let missing = laboratory.prepare(&runs, timeout)?;
     selection.leave_out(missing.keys());
     let mut jobs = Vec::new();
     let mut cases = BTreeMap::new();
@@ -68,9 +68,9 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
         }
     }
     let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();
-    tell!("quiclab: {all} runs; {} already have a result", all - jobs.len());
+    status!("quiclab: {all} runs; {} already have a result", all - jobs.len());
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
-    let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
+    let hosts = (0..workers).map(|worker| laboratory.host(worker, timeout)).collect::<Result<Vec<_>>>()?;
     let tell = |job: &Job, _: &Performed| judged::in_words(cases[&job.name], &arguments.out.join(&job.name));
     perform_all(&laboratory, &hosts, &results, &tell, |feed| {
         feed.expect(jobs.len());
@@ -100,8 +100,8 @@ fn show(arguments: &InteropArguments, matrix: &Matrix) -> Result<u8> {
     } else {
         output::print(&render_interop_terminal(matrix, output::terminal_width()))?;
     }
-    tell!("page: {}", folder.join(PAGE_FILE).display());
-    tell!("records: {0}, and {0}/{FAILURES_FOLDER} for runs that failed", folder.display());
+    status!("page: {}", folder.join(PAGE_FILE).display());
+    status!("records: {0}, and {0}/{FAILURES_FOLDER} for runs that failed", folder.display());
     let is_failure = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. } | Verdict::CannotBeJudged { .. });
     let failed = matrix.entries.iter().filter(|entry| is_failure(&entry.verdict)).count();
     Ok(failed.min(99) as u8)

@@ -47,8 +47,8 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
     let mut rows = Vec::new();
     for name in kernel::names() {
         let (found, command) = match name {
-            PATCHED_KERNEL => (paced_kernel(&laboratory.supplies)?.find(&laboratory.supplies.cache), COMMAND),
-            _ => (Kernel::find(&laboratory.supplies.cache, name), "quiclab run"),
+            PATCHED_KERNEL => (paced_kernel(&laboratory.stack_store)?.find(&laboratory.stack_store.cache), COMMAND),
+            _ => (Kernel::find(&laboratory.stack_store.cache, name), "quiclab run"),
         };
         let version = found.map(|kernel| kernel.version()).transpose()?;
         rows.push(Row { kernel: name, cached: version.is_some(), version, command });
@@ -64,11 +64,11 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
 fn build(arguments: &KernelBuildArguments) -> Result<u8> {
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let start = Instant::now();
-    let say = |text: &str| tell!("quiclab: kernel {PATCHED_KERNEL}: {text}");
-    let (kernel, built) = paced_kernel(&laboratory.supplies)?.build(
-        &laboratory.supplies.cache,
+    let say = |text: &str| status!("quiclab: kernel {PATCHED_KERNEL}: {text}");
+    let (kernel, built) = paced_kernel(&laboratory.stack_store)?.build(
+        &laboratory.stack_store.cache,
         arguments.again,
-        &laboratory.supplies.stop,
+        &laboratory.stack_store.stop,
         &say,
     )?;
     let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());

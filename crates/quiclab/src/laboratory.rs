@@ -13,7 +13,7 @@ use quiclab_testbed::{
     cache::Cache,
     hosts::{Hosts, NAME},
     laboratory::Laboratory,
-    supplies::StackRequest,
+    stack_store::StackRequest,
     testbed::{Testbed, default_testbed, testbed},
 };
 
@@ -57,8 +57,8 @@ pub fn open_for(
 ///
 /// # Errors
 /// As [`Laboratory::prepare`], and where any of its stacks cannot be built.
-pub fn prepare_only(laboratory: &Laboratory, run: &AnyRun, patience: Duration) -> Result<()> {
-    match laboratory.prepare(slice::from_ref(run), patience)?.first_key_value() {
+pub fn prepare_only(laboratory: &Laboratory, run: &AnyRun, timeout: Duration) -> Result<()> {
+    match laboratory.prepare(slice::from_ref(run), timeout)?.first_key_value() {
         None => Ok(()),
         Some((name, why)) => bail!("{name} could not be built: {why}"),
     }

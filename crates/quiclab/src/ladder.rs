@@ -19,8 +19,8 @@ use quiclab_report::{Ladder, LadderConnection, LadderDatagram, LadderMark, Ladde
 use quiclab_units::{ShowPath, Time};
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
+use crate::bounded_input;
 use crate::diff::packets::packets_in_words;
-use crate::given;
 use steps::Steps;
 
 /// Connections that are drawn.
@@ -36,7 +36,7 @@ const BEHIND_THE_END: usize = 4;
 /// Where it cannot be read.
 pub fn read(path: &Path, keys: &[u8], settings: DissectorSettings) -> Result<Ladder> {
     let name = path.shown();
-    let file = given::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    let file = bounded_input::open(path).with_context(|| format!("{name}: cannot be opened"))?;
     let input = Decompressed::detect(file).with_context(|| name.clone())?;
     let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
     let mut dissector = Dissector::new(settings);

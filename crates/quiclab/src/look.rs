@@ -33,8 +33,9 @@ use quiclab_wire::{
 
 use crate::{
     analyze_plans::keys as planned_keys,
+    bounded_input,
     cli::LookArguments,
-    folder, given, output,
+    folder, output,
     packets::{Listing, capture_of, tap_name},
 };
 use extras::{Extras, SeenPacket};
@@ -51,14 +52,14 @@ pub fn look(arguments: &LookArguments) -> Result<u8> {
     for (place, path) in arguments.paths.iter().enumerate() {
         let qlog = if place == 0 { arguments.qlog.as_slice() } else { &[] };
         let (tap, port) = (arguments.tap.as_deref(), arguments.server_port);
-        let given = Given { keys: &arguments.keys, qlog, tap, port, window };
-        let seen = transfer(path, &given)?.with_context(|| no_server(path, window))?;
+        let bounded_input = Given { keys: &arguments.keys, qlog, tap, port, window };
+        let seen = transfer(path, &bounded_input)?.with_context(|| no_server(path, window))?;
         was_cut |= seen.is_cut;
         transfers.push(seen.transfer);
     }
     name_apart(&mut transfers, &arguments.paths);
     for transfer in &transfers {
-        transfer.notes.iter().for_each(|note| tell!("quiclab: warning: {}: {note}", transfer.name));
+        transfer.notes.iter().for_each(|note| status!("quiclab: warning: {}: {note}", transfer.name));
     }
     let page = match &arguments.html {
         Some(page) => page.clone(),
@@ -71,7 +72,7 @@ pub fn look(arguments: &LookArguments) -> Result<u8> {
     } else {
         verdicts.map(|(name, verdicts)| verdicts_in_words(name, verdicts)).collect::<String>()
     })?;
-    tell!("the transfer over time: {}", page.shown());
+    status!("the transfer over time: {}", page.shown());
     Ok(u8::from(was_cut))
 }
 
@@ -140,7 +141,9 @@ fn transfer(path: &Path, arguments: &Given) -> Result<Option<Seen>> {
     let record = record_folder.map(Record::load).transpose()?;
     let mut key_log = Vec::new();
     for file in arguments.keys {
-        key_log.extend(given::read(file, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
+        key_log.extend(
+            bounded_input::read(file, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
+        );
         key_log.push(b'\n');
     }
     let settings = || DissectorSettings {
@@ -151,7 +154,7 @@ fn transfer(path: &Path, arguments: &Given) -> Result<Option<Seen>> {
         Some(record) if arguments.qlog.is_empty() => {
             read_logs(&qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?, open_unlinked)
         }
-        _ => read_logs(arguments.qlog, given::open),
+        _ => read_logs(arguments.qlog, bounded_input::open),
     }?;
     let listed = record.as_ref().map(|record| planned_times(&record.folder)).transpose()?.flatten();
     let planned = listed.unwrap_or(logged);
@@ -224,7 +227,7 @@ fn read_packets(
 ) -> Result<ReadPackets> {
     let name = path.shown();
     let &Given { tap, window, .. } = arguments;
-    let file = given::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    let file = bounded_input::open(path).with_context(|| format!("{name}: cannot be opened"))?;
     let input = Decompressed::detect(file).with_context(|| name.clone())?;
     let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
     let mut dissector = Dissector::new(settings);
@@ -273,7 +276,7 @@ fn read_packets(
 
 /// The metrics of a capture's largest server at the tap.
 fn measured(path: &Path, key_log: &[u8], settings: DissectorSettings, tap: Option<u32>) -> Result<RunMetrics> {
-    let file = given::open(path).with_context(|| path.shown())?;
+    let file = bounded_input::open(path).with_context(|| path.shown())?;
     let input = Decompressed::detect(file).with_context(|| path.shown())?;
     let reader = CaptureReader::new(input).with_context(|| path.shown())?;
     let mut dissector = Dissector::new(settings);

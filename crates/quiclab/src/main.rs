@@ -7,7 +7,7 @@ mod ab;
 mod advise;
 mod analyze;
 mod analyze_plans;
-mod beside;
+mod bounded_input;
 mod bundle;
 mod cache;
 mod campaign;
@@ -20,10 +20,10 @@ mod diff;
 mod doctor;
 mod figure_files;
 mod folder;
-mod given;
 mod handshakes;
 mod help;
 mod host_pictures;
+mod includes;
 mod interop;
 mod kernel;
 mod laboratory;
@@ -31,8 +31,8 @@ mod ladder;
 mod look;
 mod manual;
 mod models;
-mod moved;
 mod packets;
+mod path_summary;
 mod perf;
 mod perform;
 mod perform_many;
@@ -59,7 +59,7 @@ mod verify_bundle;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use cli::{Cli, Verb};
 
@@ -68,14 +68,14 @@ const CANNOT_WORK: u8 = 125;
 
 fn main() -> ExitCode {
     completion::answer();
-    let cli = match Cli::try_parse() {
+    let cli = match cli::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { CANNOT_WORK } else { 0 });
         }
     };
-    let going_on = match cli.verb {
+    let resume_hint = match cli.verb {
         Verb::Advise(_)
         | Verb::Analyze(_)
         | Verb::Bundle(_)
@@ -124,11 +124,11 @@ fn main() -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),
         Err(error) if signals::is_interruption(&error) => {
-            tell!("quiclab: interrupted{going_on}");
+            status!("quiclab: interrupted{resume_hint}");
             ExitCode::from(signals::INTERRUPTED)
         }
         Err(error) => {
-            tell!("quiclab: {error:#}");
+            status!("quiclab: {error:#}");
             ExitCode::from(CANNOT_WORK)
         }
     }

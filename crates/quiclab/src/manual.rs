@@ -3,10 +3,9 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
-use clap::CommandFactory;
 use quiclab_units::ShowPath;
 
-use crate::cli::Cli;
+use crate::cli;
 
 /// Writes a page for the command and one for each verb that is shown.
 ///
@@ -14,7 +13,7 @@ use crate::cli::Cli;
 /// Where the folder cannot be written.
 pub fn write(folder: &Path) -> Result<u8> {
     fs::create_dir_all(folder).with_context(|| folder.shown())?;
-    let mut root = Cli::command();
+    let mut root = cli::command();
     root.build();
     page(&root, "quiclab", folder)?;
     Ok(0)

@@ -8,7 +8,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use quiclab_units::shown_lines;
 
 /// Prints a line as `eprintln!` does, for all talk.
-macro_rules! tell {
+macro_rules! status {
     ($($arguments:tt)*) => { $crate::output::tell_line(&format!($($arguments)*)) };
 }
 

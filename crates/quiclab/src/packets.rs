@@ -17,7 +17,7 @@ use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::{Duration, ShowPath, Time, shown_lines};
 use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
-use crate::{cli::PacketsArguments, diff::packets::content, given};
+use crate::{bounded_input, cli::PacketsArguments, diff::packets::content};
 use row::{HEADING, Row};
 use waiting::WaitingRows;
 
@@ -31,12 +31,14 @@ const SCHEMA: u32 = 1;
 pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     let (path, is_record) = capture_of(&arguments.path)?;
     let name = path.shown();
-    let file = given::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
+    let file = bounded_input::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
     let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
     let server_port = arguments.server_port.or(is_record.then_some(SERVER_PORT));
     let mut dissector = Dissector::new(DissectorSettings { server_port, interfaces_are_one_tap: false });
     for keys in &arguments.keys {
-        dissector.add_keys(&given::read(keys, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
+        dissector.add_keys(
+            &bounded_input::read(keys, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
+        );
     }
     let mut listing = Listing::new(arguments.tap.as_deref(), is_record);
     listing.show_around(arguments.around, arguments.span);
@@ -68,7 +70,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     let tap = listing.tap.map(|tap| tap_name(reader.summary(), tap as usize));
     printer.finish(tap.as_deref(), listing.last_ns, listing.nearest_ns)?;
     if let Some(cut) = reader.summary().truncation {
-        tell!(
+        status!(
             "quiclab: warning: {name}: the capture is truncated in the middle of a record at byte {}: packets after \
              it are missing",
             cut.byte_offset
@@ -303,11 +305,11 @@ impl<'a> Printer<'a> {
         }
         let tap = tap.unwrap_or("none");
         match last_ns {
-            None => tell!("{}: no packet at the tap", self.file),
+            None => status!("{}: no packet at the tap", self.file),
             Some(last) if self.rows == 0 => {
                 let seconds = |ns: u64| format!("{:.9} s", ns as f64 / 1e9);
                 let nearest: Vec<_> = nearest_ns.into_iter().flatten().map(seconds).collect();
-                tell!(
+                status!(
                     "{}: no packet within {} of that time; the nearest at tap {tap} are at {}, of packets from 0 to {}",
                     self.file,
                     self.arguments.span,
@@ -315,7 +317,7 @@ impl<'a> Printer<'a> {
                     seconds(last)
                 );
             }
-            Some(_) => tell!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
+            Some(_) => status!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
         }
         Ok(())
     }

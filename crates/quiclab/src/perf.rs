@@ -32,7 +32,7 @@ use crate::{
     cli::{PerfArguments, StackOptions},
     laboratory::open_on,
     output, signals,
-    stacks::{files::Files, said},
+    stacks::{files::Files, output_tail},
 };
 use load::{Found, Row};
 use test::{Failure, Outcome, Server, Test};
@@ -193,7 +193,7 @@ fn of_iperf(arguments: &PerfArguments, transport: Transport, ends: &[String; 2],
 
 /// Says what an endpoint did and what the endpoints printed. Returns the exit status.
 fn failed(place: &Place, error: &anyhow::Error) -> u8 {
-    tell!("quiclab: {error:#}\n{}", said::in_words(&said::of_run(&place.shared.join("logs"))));
+    status!("quiclab: {error:#}\n{}", output_tail::in_words(&output_tail::of_run(&place.shared.join("logs"))));
     1
 }
 
@@ -223,21 +223,21 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     own.dedup();
     let options = StackOptions { folder: arguments.folder.clone(), own, replace: true, rebuild: arguments.rebuild };
     let laboratory = open_on(testbed(TESTBED)?, &options, stop.clone())?;
-    let supplies = &laboratory.supplies;
+    let stack_store = &laboratory.stack_store;
     // Own ones are listed in the order of their paths.
     let name_of = |stack: &String| {
         let place = options.own.iter().position(|path| path.as_os_str() == stack.as_str());
-        place.and_then(|place| supplies.own.get(place)).unwrap_or(stack).clone()
+        place.and_then(|place| stack_store.own.get(place)).unwrap_or(stack).clone()
     };
     let source = |name: &str, role: Role| -> Result<Source> {
-        let source = supplies.source(name)?;
+        let source = stack_store.source(name)?;
         let cases = match role {
             Role::Server => &source.manifest.test_cases.server,
             Role::Client => &source.manifest.test_cases.client,
         };
         if !cases.iter().any(|case| case == PERF) {
             let can = |one: &&StackManifest| one.test_cases.server.iter().any(|case| case == PERF);
-            let names: Vec<_> = supplies.usual().filter(can).map(|one| one.name.clone()).collect();
+            let names: Vec<_> = stack_store.usual().filter(can).map(|one| one.name.clone()).collect();
             bail!(
                 "stack {name}: its stack.toml does not claim the test case perf\nhint: these do: {}",
                 names.join(", ")
@@ -262,10 +262,10 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     }
     let build = |source: &Option<Source>| -> Result<Option<Files>> {
         let source = source.as_ref();
-        source.map(|source| Files::build(&supplies.cache, source, arguments.rebuild, stop)).transpose()
+        source.map(|source| Files::build(&stack_store.cache, source, arguments.rebuild, stop)).transpose()
     };
     let (server_files, client_files) = (build(&server)?, build(&client)?);
-    let foreign = supplies.cache.used_from_archives();
+    let foreign = stack_store.cache.used_from_archives();
     let origins = foreign.iter().map(|(name, origin)| format!("{name} was not built here, it is {origin}")).collect();
     let network = if arguments.server || arguments.client.is_some() { Network::OfThisMachine } else { Network::Own };
     let scratch = loopback::enter(network)?;

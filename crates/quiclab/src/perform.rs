@@ -47,16 +47,16 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
         bail!("{file}: {message}");
     }
     let mut laboratory = open_for(&run, testbed, &arguments.stacks, stop)?;
-    laboratory.supplies.waits_for_turn = !arguments.no_wait;
+    laboratory.stack_store.waits_for_turn = !arguments.no_wait;
     if arguments.no_build {
-        laboratory.supplies.cache.forbid_making();
+        laboratory.stack_store.cache.forbid_making();
     }
     for name in run.stacks() {
-        laboratory.supplies.source(name).with_context(|| format!("{file}: settings"))?;
+        laboratory.stack_store.source(name).with_context(|| format!("{file}: settings"))?;
     }
     let (parent, name) = place(record)?;
-    let patience = Duration::from_secs(arguments.wall_timeout);
-    prepare_only(&laboratory, &run, patience)?;
+    let timeout = Duration::from_secs(arguments.wall_timeout);
+    prepare_only(&laboratory, &run, timeout)?;
     let id = run.id(&laboratory.versions(&run)?);
     if let Some(other) = id_of_folder(&name).filter(|other| *other != id) {
         bail!(
@@ -70,14 +70,14 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     let failures = parent.join(FAILURES_FOLDER);
     remove_leftovers(parent, &failures)?;
     let target = Target { records: &records, name: &name, failures: &failures };
-    let told = match laboratory.perform(&run, target, &laboratory.host(0, patience)?) {
+    let told = match laboratory.perform(&run, target, &laboratory.host(0, timeout)?) {
         Ok(outcome) => told(arguments, record, &laboratory, &id, outcome)?,
         Err(PerformError::Testbed(error)) => return Err(error),
         Err(PerformError::Run { failure, kept }) => {
             let kept = kept.map(|kept| kept.display().to_string());
-            tell!("quiclab: the run failed: {failure}");
+            status!("quiclab: the run failed: {failure}");
             if let Some(kept) = &kept {
-                tell!("    more in {kept}");
+                status!("    more in {kept}");
             }
             if arguments.output.json {
                 let all = json!({ "id": id, "record": null, "failure": failure.to_string(), "kept": kept });
@@ -100,11 +100,11 @@ fn told(
 ) -> Result<String> {
     let cost: Value = match &outcome {
         Outcome::Performed(performed) => {
-            tell!("quiclab: {}", tell_goodput(performed));
+            status!("quiclab: {}", tell_goodput(performed));
             serde_json::to_value(cost(&path.display().to_string(), performed))?
         }
         Outcome::WasThere => {
-            tell!("quiclab: the record already exists");
+            status!("quiclab: the record already exists");
             Value::Null
         }
     };

@@ -15,8 +15,8 @@ use quiclab_testbed::{
 use serde_json::{Value, json};
 
 use crate::{
+    bounded_input,
     cli::PerformArguments,
-    given,
     laboratory::{named, open_for},
     output,
     resolved::ResolvedRun,
@@ -47,9 +47,9 @@ pub fn perform_many(arguments: &PerformArguments) -> Result<u8> {
     let name = arguments.testbed.as_deref().or(first.testbed.as_deref()).or(default);
     let testbed = named(name).with_context(|| arguments.file.display().to_string())?;
     let mut laboratory = open_for(&first.run, testbed, &arguments.stacks, stop)?;
-    laboratory.supplies.waits_for_turn = !arguments.no_wait;
+    laboratory.stack_store.waits_for_turn = !arguments.no_wait;
     if arguments.no_build {
-        laboratory.supplies.cache.forbid_making();
+        laboratory.stack_store.cache.forbid_making();
     }
     for (number, wanted) in all.iter().enumerate() {
         check(&laboratory, wanted, first)
@@ -59,17 +59,17 @@ pub fn perform_many(arguments: &PerformArguments) -> Result<u8> {
     let records = Records::open(folder)?;
     let failures = folder.join(FAILURES_FOLDER);
     remove_leftovers(folder, &failures)?;
-    let patience = Duration::from_secs(arguments.wall_timeout);
-    let host = laboratory.host(0, patience)?;
+    let timeout = Duration::from_secs(arguments.wall_timeout);
+    let host = laboratory.host(0, timeout)?;
     let runs: Vec<_> = all.iter().map(|wanted| wanted.run.clone()).collect();
-    if let Some((name, why)) = laboratory.prepare(&runs, patience)?.first_key_value() {
+    if let Some((name, why)) = laboratory.prepare(&runs, timeout)?.first_key_value() {
         bail!("{name} could not be built: {why}");
     }
     let mut failed = false;
     for wanted in &all {
-        let said = perform_one(&laboratory, wanted, &records, &failures, &host)?;
-        failed |= said["record"].is_null();
-        output::print(&format!("{said}\n"))?;
+        let output_tail = perform_one(&laboratory, wanted, &records, &failures, &host)?;
+        failed |= output_tail["record"].is_null();
+        output::print(&format!("{output_tail}\n"))?;
     }
     Ok(u8::from(failed))
 }
@@ -81,7 +81,12 @@ fn check(laboratory: &Laboratory, wanted: &Wanted, first: &Wanted) -> Result<()>
     if let Some(message) = refusal(&*laboratory.testbed, &wanted.run) {
         bail!("{message}");
     }
-    wanted.run.stacks().into_iter().try_for_each(|name| laboratory.supplies.source(name).map(drop)).context("settings")
+    wanted
+        .run
+        .stacks()
+        .into_iter()
+        .try_for_each(|name| laboratory.stack_store.source(name).map(drop))
+        .context("settings")
 }
 
 /// What is printed of a run.
@@ -118,7 +123,7 @@ fn perform_one(
 
 fn read(path: &Path) -> Result<Vec<Wanted>> {
     let text = match path == Path::new("-") {
-        true => given::read_text(path, given::MOST_TEXT_BYTES, "JSON lines")?,
+        true => bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "JSON lines")?,
         false => read_text(path)?,
     };
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());

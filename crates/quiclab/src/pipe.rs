@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that wait to be taken.
 const CHUNKS_AHEAD: usize = 4;
 /// How often a reader that has nothing to take looks whether it is to stop.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What is read until somebody stops it.
 pub struct Stoppable<R> {
@@ -95,7 +95,7 @@ impl Read for Pipe {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(io::Error::other("stopped"));
             }
-            match self.chunks.recv_timeout(GLANCE) {
+            match self.chunks.recv_timeout(POLL_INTERVAL) {
                 Ok(chunk) => {
                     self.current = chunk?;
                     self.position = 0;

@@ -7,7 +7,7 @@ use quiclab_experiment::{
     AnyRun, Expectation, Overrides, Plan, Published, Until,
     scenario::{Compare, FigureSpec, GROUPS, Labels, Scenario, ScenarioPlan, TIME, scenario_labels},
 };
-use quiclab_report::Looks;
+use quiclab_report::InterimAnalyses;
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
 
 use crate::{
@@ -37,7 +37,7 @@ pub struct Planned {
     /// What settings, their values and groups of flows are called in figures and tables.
     pub words: Labels,
     /// When claims are evaluated, where runs are repeated until all are decided.
-    pub looks: Option<Looks>,
+    pub looks: Option<InterimAnalyses>,
     /// Where runs are repeated until a metric is known well enough.
     pub until: Option<Until>,
     /// The user's own stacks that take the place of those in the file.

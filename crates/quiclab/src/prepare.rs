@@ -33,9 +33,12 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
     if let Some(from) = &arguments.from {
         for taken in prepared_archive::take(&Cache::from_environment()?, from, arguments.sha256.as_deref())? {
             let Taken { path, sha256, taken, all } = taken;
-            tell!("quiclab: {}: took {taken} of {all} things; the cache had the others", path.shown());
+            status!("quiclab: {}: took {taken} of {all} things; the cache had the others", path.shown());
             if arguments.sha256.is_none() {
-                tell!("quiclab: {}: sha256 {sha256}, compared with nothing but its name\nhint: --sha256", path.shown());
+                status!(
+                    "quiclab: {}: sha256 {sha256}, compared with nothing but its name\nhint: --sha256",
+                    path.shown()
+                );
             }
         }
         return Ok(0);
@@ -44,23 +47,24 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
     match &arguments.file {
         Some(file) => {
             let settings = arguments.set.settings.clone();
-            let overrides = Overrides { settings, own_stacks: laboratory.supplies.own.clone(), ..Overrides::default() };
+            let overrides =
+                Overrides { settings, own_stacks: laboratory.stack_store.own.clone(), ..Overrides::default() };
             let plan = read_experiment(file, arguments.profile.as_deref())?
-                .plan(&laboratory.supplies.manifests(), &overrides)?;
+                .plan(&laboratory.stack_store.manifests(), &overrides)?;
             laboratory.prepare(&plan.runs.into_iter().map(AnyRun::from).collect::<Vec<_>>(), NO_RUN)?;
         }
         None => {
-            kernel(&laboratory.supplies, "6.1")?;
-            for manifest in laboratory.supplies.usual() {
+            kernel(&laboratory.stack_store, "6.1")?;
+            for manifest in laboratory.stack_store.usual() {
                 laboratory.build(&manifest.name)?;
             }
         }
     }
     if let Some(folder) = &arguments.to {
-        let (archive, sha256) = prepared_archive::pack(&laboratory.supplies.cache, folder)?;
+        let (archive, sha256) = prepared_archive::pack(&laboratory.stack_store.cache, folder)?;
         output::print(&format!("{}\n", archive.shown()))?;
-        tell!("quiclab: for whoever takes it, by other means than the archive: --sha256 {sha256}");
+        status!("quiclab: for whoever takes it, by other means than the archive: --sha256 {sha256}");
     }
-    tell!("quiclab: everything is ready");
+    status!("quiclab: everything is ready");
     Ok(0)
 }

@@ -18,7 +18,7 @@ use quiclab_inputs::open_regular;
 use quiclab_testbed::{
     cache::{Archive, Cache, Origin, is_kept_by_the_cache},
     hash,
-    supplies::installed_archives,
+    stack_store::installed_archives,
 };
 use quiclab_units::ShowPath;
 use serde::{Deserialize, Serialize};

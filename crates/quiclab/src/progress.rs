@@ -19,8 +19,8 @@ static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 pub fn say(text: &str) {
     let shown = SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     match shown {
-        Some(bar) => bar.suspend(|| tell!("quiclab: {text}")),
-        None => tell!("quiclab: {text}"),
+        Some(bar) => bar.suspend(|| status!("quiclab: {text}")),
+        None => status!("quiclab: {text}"),
     }
 }
 
@@ -107,15 +107,15 @@ impl Progress {
         match &self.bar {
             Some(bar) => {
                 if has_line {
-                    bar.suspend(|| tell!("{line}"));
+                    bar.suspend(|| status!("{line}"));
                 }
                 bar.set_position(state.done as u64);
             }
-            None if has_line && left.is_empty() => tell!("{line}"),
-            None if has_line => tell!("{line}; {left}"),
+            None if has_line && left.is_empty() => status!("{line}"),
+            None if has_line => status!("{line}; {left}"),
             None if state.last_line.is_none_or(|time| time.elapsed() >= BETWEEN_LINES) => {
                 state.last_line = Some(Instant::now());
-                tell!("[{}/{}] {left}", state.done, state.total);
+                status!("[{}/{}] {left}", state.done, state.total);
             }
             None => {}
         }

@@ -35,13 +35,13 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
         };
     }
     let results = Results::open(&arguments.folder)?;
-    let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Usual }, arguments.pages)?;
+    let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Default }, arguments.pages)?;
     print(&written.input, arguments)?;
     if arguments.parquet {
         traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?)?;
     }
     if !arguments.output.json {
-        tell!("page with figures: {}", written.page.shown());
+        status!("page with figures: {}", written.page.shown());
     }
     // Last, because they need a program that may be missing.
     if let Some(into) = &arguments.figures {
@@ -67,7 +67,7 @@ fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8
     fs::create_dir_all(&folder).with_context(|| folder.shown())?;
     let written = folder::write(&folder, &name, report.html(&BTreeMap::new()))?;
     print(&report, arguments)?;
-    tell!("the run over time: {}", written.shown());
+    status!("the run over time: {}", written.shown());
     if let Some(figures) = &arguments.figures {
         figure_files::write(figures, &report.figures())?;
     }
@@ -101,7 +101,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         congestion_window: None,
         lost: lost(&record.observed.path),
         path: page.path,
-        looked: None,
+        packet_summary: None,
     };
     let input = ReportInput {
         experiment: row.run.experiment.clone(),
@@ -121,7 +121,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         machine: None,
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
-    tell!("the run over time: {}", written.shown());
+    status!("the run over time: {}", written.shown());
     if let Some((into, figure)) = figure {
         figure_files::write(into, &figure)?;
     }
@@ -141,7 +141,7 @@ fn write_ladder(record: &Record, folder: &Path, name: &str) -> Result<Option<Str
         }
     };
     let written = pages::write(&ladder, &into, &name)?;
-    tell!("its handshake, datagram by datagram: {}", written.shown());
+    status!("its handshake, datagram by datagram: {}", written.shown());
     Ok(Some(link))
 }
 
@@ -151,7 +151,7 @@ fn write_look(record: &Path, folder: &Path, name: &str) -> Result<(Option<String
     let name = format!("{}-look.html", name.trim_end_matches(".html"));
     fs::create_dir_all(folder).with_context(|| folder.shown())?;
     let written = folder::write(folder, &name, render_look_html(&[seen.transfer]))?;
-    tell!("its packets: {}", written.shown());
+    status!("its packets: {}", written.shown());
     Ok((Some(name), seen.facts))
 }
 

@@ -2,8 +2,8 @@
 
 mod index;
 mod ladders;
-mod looked;
 pub mod machine;
+mod packet_pages;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,12 +33,12 @@ pub use index::Index;
 pub use ladders::Ladders;
 use quiclab_units::ShowPath;
 
-use crate::given::MOST_TEXT_BYTES;
+use crate::bounded_input::MOST_TEXT_BYTES;
 use crate::{
     diff::losses::lost,
     folder,
     models::{no_longer_read, row},
-    moved, run_page,
+    path_summary, run_page,
     runs_table::{self, TableRow},
 };
 
@@ -239,9 +239,9 @@ impl Results {
         let written = pictured.into_par_iter().map(|run| {
             let Some(page) = run_page::read(&Record::load(&self.folder.join(&run.folder))?)? else { return Ok(None) };
             let ladder = input.ladders.get(&run.folder).map(|ladder| format!("../{ladder}"));
-            let look = run.looked.as_ref().and_then(|looked| looked.page.as_deref());
+            let look = run.packet_summary.as_ref().and_then(|packet_summary| packet_summary.page.as_deref());
             let look = look.and_then(|path| Path::new(path).file_name()).map(|it| it.to_string_lossy().into_owned());
-            let facts = run.looked.as_ref().map(|looked| looked.facts.clone());
+            let facts = run.packet_summary.as_ref().map(|packet_summary| packet_summary.facts.clone());
             let page = RunPage { ladder, look, facts, ..page };
             let name = format!("{}.html", run.folder);
             run_page::write(&page, &folder, &name)?;
@@ -301,7 +301,7 @@ impl Results {
             }
         }
         if not_run > 0 {
-            tell!(
+            status!(
                 "quiclab: {}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
                  performs the missing ones: {}",
                 self.folder.shown(),
@@ -318,7 +318,7 @@ impl Results {
                     records.push(record);
                 }
                 Err(error) if error.is_damage() => {
-                    tell!("quiclab: skipping the damaged record {name}: {error}");
+                    status!("quiclab: skipping the damaged record {name}: {error}");
                     failures.push(FailureRow {
                         folder: name,
                         message: format!("the record is damaged: {}", error.brief()),
@@ -363,14 +363,14 @@ impl Results {
             runs.push(RunRow {
                 folder: name_of(&record.folder),
                 lost: lost(&record.observed.path),
-                path: Some(moved::summary(&record.run.run, &record.observed)),
+                path: Some(path_summary::summary(&record.run.run, &record.observed)),
                 run: record.run.run,
                 versions: record.run.versions,
                 started_unix_ms: record.observed.machine.as_ref().map(|machine| machine.started_unix_ms),
                 metrics: record.metrics,
                 packets,
                 congestion_window,
-                looked: None,
+                packet_summary: None,
             });
         }
         Ok(ReportInput {

@@ -34,8 +34,9 @@ use quiclab_testbed::{
 use serde_json::{Value, json};
 
 use crate::{
+    bounded_input,
     cli::RunArguments,
-    figure_files, given, laboratory, output,
+    figure_files, laboratory, output,
     planned::Planned,
     progress,
     resolved::ResolvedRun,
@@ -123,7 +124,7 @@ impl Laboratories<'_> {
         opened(&self.of_stacks, || {
             let testbed = laboratory::named_with(self.arguments.testbed.as_deref(), self.arguments.hosts.as_deref())?;
             let mut laboratory = laboratory::open_on(testbed, &self.arguments.stacks, self.stop.clone())?;
-            laboratory.supplies.waits_for_turn = !self.arguments.no_wait;
+            laboratory.stack_store.waits_for_turn = !self.arguments.no_wait;
             Ok(laboratory)
         })
     }
@@ -183,21 +184,21 @@ pub fn perform(
 ) -> Result<(Results, Done)> {
     let folder = folder_of(plan, laboratory, arguments);
     for note in &plan.notes {
-        tell!("quiclab: {}: {note}", plan.experiment);
+        status!("quiclab: {}: {note}", plan.experiment);
     }
-    let results = Results::create(&folder, laboratory.supplies.stop.clone())?;
+    let results = Results::create(&folder, laboratory.stack_store.stop.clone())?;
     results.remove_leftovers()?;
     if arguments.roofline {
         machine::write(results.folder())?;
     }
-    let patience = Duration::from_secs(arguments.wall_timeout);
+    let timeout = Duration::from_secs(arguments.wall_timeout);
     let wait_for_quiet = Duration::from_secs(arguments.wait_for_quiet);
     let order = if laboratory.testbed.is_exact() { None } else { Order::of(&plan.runs) };
     let hosts = (0..workers(arguments, laboratory))
-        .map(|worker| Ok(laboratory.host(worker, patience)?.waiting_for_quiet(wait_for_quiet)))
+        .map(|worker| Ok(laboratory.host(worker, timeout)?.waiting_for_quiet(wait_for_quiet)))
         .collect::<Result<Vec<_>>>()?;
     let is_shared = arguments.out.is_none() || arguments.file.is_dir();
-    let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?.ordered(order);
+    let supply = Supply::new(plan, laboratory, &results, is_shared, timeout)?.ordered(order);
     let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
         let ready = supply.supply(feed)?;
         // The first of several evaluations covers less than an earlier command's last one.
@@ -210,7 +211,7 @@ pub fn perform(
             ));
         }
         let index = Index::new(plan, command_line(file, arguments), ready.records, ready.missing, order)
-            .performed_with(&folder, laboratory.supplies.cache.used_from_archives());
+            .performed_with(&folder, laboratory.stack_store.cache.used_from_archives());
         results.write_index(&index)
     })?;
     Ok((results, done))
@@ -218,7 +219,7 @@ pub fn perform(
 
 /// Prints the report of an experiment; as JSON it is returned.
 fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicBool) -> Result<Option<Value>> {
-    let written = results.report(Ladders::Usual, false)?;
+    let written = results.report(Ladders::Default, false)?;
     if arguments.parquet {
         traces::write_all(results.records.folder(), &written.input, stop)?;
     }
@@ -240,9 +241,9 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
 }
 
 fn tell_end(page: &Path, failed: usize) {
-    tell!("page with figures: {}", page.display());
+    status!("page with figures: {}", page.display());
     if failed > 0 {
-        tell!("quiclab: {failed} runs failed; the same command tries them again");
+        status!("quiclab: {failed} runs failed; the same command tries them again");
     }
 }
 
@@ -280,7 +281,7 @@ fn overrides(arguments: &RunArguments) -> Overrides {
 /// # Errors
 /// What is wrong with the file.
 pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
-    let experiment = Experiment::parse_beside(file, text, arguments.profile.as_deref(), crate::beside::read)?;
+    let experiment = Experiment::parse_with_includes(file, text, arguments.profile.as_deref(), crate::includes::read)?;
     for expectation in &experiment.expectations {
         if !expectation.is_of_losses() && Metrics::default().value(&expectation.metric).is_none() {
             bail!(
@@ -304,8 +305,8 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
             bail!("{file}: published.values.{name}: found no metric of that name, expected one of {known}");
         }
     }
-    let overrides = Overrides { own_stacks: laboratory.supplies.own.clone(), ..overrides(arguments) };
-    let plan = experiment.plan(&laboratory.supplies.manifests(), &overrides)?;
+    let overrides = Overrides { own_stacks: laboratory.stack_store.own.clone(), ..overrides(arguments) };
+    let plan = experiment.plan(&laboratory.stack_store.manifests(), &overrides)?;
     if let Some(until) = &plan.until {
         if Metrics::default().value(&until.metric).is_none() {
             bail!(
@@ -331,7 +332,7 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
 /// # Errors
 /// Where it cannot be read, is no text, or says something that is not allowed.
 pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment> {
-    Ok(Experiment::parse_beside(&path.display().to_string(), &read_text(path)?, profile, crate::beside::read)?)
+    Ok(Experiment::parse_with_includes(&path.display().to_string(), &read_text(path)?, profile, crate::includes::read)?)
 }
 
 /// The text of an experiment file.
@@ -339,7 +340,7 @@ pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment>
 /// # Errors
 /// Where it cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
-    given::read_text(path, given::MOST_TEXT_BYTES, "TOML")
+    bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "TOML")
 }
 
 /// How many runs are performed at the same time: where time is real, one, unless somebody asks for more.

@@ -20,7 +20,7 @@ use quiclab_report::RunPage;
 use quiclab_units::{Bounded, Duration, ShowPath};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
 
-use crate::{diff::packets::refuse_cut, folder, host_pictures, moved, results::Results};
+use crate::{diff::packets::refuse_cut, folder, host_pictures, path_summary, results::Results};
 
 /// Where pages of single runs are, in a folder of results.
 pub const PAGES_FOLDER: &str = "runs";
@@ -82,7 +82,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         lost_ns: flow.pictures.lost.iter().filter(|_| acks_are_known).map(|(time, _)| time + start).collect(),
         log,
         timeline,
-        path: Some(moved::summary(&record.run.run, &record.observed)),
+        path: Some(path_summary::summary(&record.run.run, &record.observed)),
         host: host_pictures::read(&record.folder, origin)?,
         ladder: None,
         look: None,

@@ -26,7 +26,7 @@ pub const INTERRUPTED: u8 = 130;
 /// How long a reader may take to end by itself: a read of a file comes back, one of a silent pipe does not.
 const GRACE: Duration = Duration::from_millis(100);
 /// How often it is looked whether a reader is left, once a signal has come.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How many readers there are.
 static READING: AtomicUsize = AtomicUsize::new(0);
@@ -83,11 +83,11 @@ fn end_readers() -> ! {
         if READING.load(Ordering::SeqCst) > 0 {
             thread::sleep(GRACE);
             if READING.load(Ordering::SeqCst) > 0 {
-                tell!("quiclab: interrupted");
+                status!("quiclab: interrupted");
                 process::exit(i32::from(INTERRUPTED));
             }
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

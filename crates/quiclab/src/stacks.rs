@@ -6,8 +6,8 @@ pub mod files;
 pub mod implementations;
 mod import;
 mod list;
+pub mod output_tail;
 mod regular;
-pub mod said;
 mod trial;
 
 use anyhow::Result;

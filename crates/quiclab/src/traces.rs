@@ -34,7 +34,7 @@ pub fn write_all(folder: &Path, report: &AnyReport, stop: &AtomicBool) -> Result
             write(folder, &names, stop)
         }
         AnyReport::Models(_) => {
-            tell!(
+            status!(
                 "quiclab: --parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",
                 report.experiment()
             );

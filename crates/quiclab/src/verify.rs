@@ -75,23 +75,23 @@ pub fn repeat(folder: &Path, arguments: &VerifyArguments, stop: Arc<AtomicBool>)
     let testbed = testbed_of(versions).with_context(|| folder.join(RUN_FILE).shown())?;
     let laboratory = open_for(run, testbed, &arguments.stacks, stop)?;
     for name in run.stacks() {
-        if laboratory.supplies.source(name).is_err() {
+        if laboratory.stack_store.source(name).is_err() {
             bail!("{}: {}", folder.shown(), missing_stack(name, &laboratory));
         }
     }
-    let patience = Duration::from_secs(arguments.wall_timeout);
-    prepare_only(&laboratory, run, patience)?;
+    let timeout = Duration::from_secs(arguments.wall_timeout);
+    prepare_only(&laboratory, run, timeout)?;
     let here = laboratory.versions(run)?;
     check_versions(versions, &here)?;
-    let scratch = laboratory.supplies.cache.scratch("").context("a folder for the second record")?;
+    let scratch = laboratory.stack_store.cache.scratch("").context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
     let name = match run {
         AnyRun::Transfer(run) => run.settings.stack.name.as_str(),
         AnyRun::Models(run) => run.experiment.as_str(),
     };
-    tell!("quiclab: repeating {name}, repetition {}", run.repetition());
+    status!("quiclab: repeating {name}, repetition {}", run.repetition());
     let (variables, failures) = (Variables::default(), scratch.path().join("failed"));
-    let host = laboratory.host(0, patience)?;
+    let host = laboratory.host(0, timeout)?;
     let performed = match laboratory.perform_with(run, &variables, &records, &failures, &host) {
         Ok(performed) => performed,
         Err(PerformError::Testbed(error)) => return Err(error),
@@ -115,7 +115,7 @@ fn damage(record: &Path) -> Result<BTreeMap<String, String>> {
 
 /// What is wrong where the stack of a record is not there.
 fn missing_stack(name: &str, laboratory: &Laboratory) -> String {
-    let known = laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+    let known = laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
     // Options of its build stand behind the name.
     let base = name.split_once(' ').map_or(name, |(base, _)| base);
     format!(

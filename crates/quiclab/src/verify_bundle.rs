@@ -52,7 +52,7 @@ pub fn verify(arguments: &VerifyArguments, stop: Arc<AtomicBool>) -> Result<u8> 
     let place = || arguments.record.shown();
     let file = BufReader::new(open_regular(&arguments.record).with_context(place)?);
     let mut bundle = Bundle::open(file, Limits::default()).with_context(place)?;
-    tell!("quiclab: {}: comparing the hashes of {} files", place(), bundle.files().count());
+    status!("quiclab: {}: comparing the hashes of {} files", place(), bundle.files().count());
     let mut found = Found { files: bundle.files().count(), ..Found::default() };
     found.wrong = bundle.check(MOST_WRONG, |_| {}).iter().map(ToString::to_string).collect();
     if found.wrong.is_empty() {

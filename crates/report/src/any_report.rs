@@ -12,7 +12,7 @@ use crate::{
     render_scenario_terminal, render_terminal,
     scenario::scenario_groups,
     scenario_findings,
-    warned::of_runs,
+    warning_groups::of_runs,
 };
 
 /// Everything that a report shows, whatever the workload of its runs.

@@ -25,7 +25,7 @@ use crate::{
     findings::{Repeated as _, notes_on_losses},
     groups::Group,
     input::ReportInput,
-    moved::PathSummary,
+    path_summary::PathSummary,
 };
 pub use condition::{Condition, ConditionOutcome, Judgement};
 pub use html::render_comparison_html;

@@ -2,7 +2,7 @@
 //!
 //! A claim is judged by an interval: that of the mean, or of the difference of two means. docs/reference/experiment-file.md says how.
 
-mod looks;
+mod interim_analyses;
 mod losses;
 mod markdown;
 mod quantity;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::{groups::Group, input::ReportInput};
 
-pub use looks::Looks;
+pub use interim_analyses::InterimAnalyses;
 pub use losses::FoundLosses;
 pub(crate) use losses::notes_on_losses;
 pub use markdown::{FINDINGS_HEAD, findings_as_rows};
@@ -174,7 +174,7 @@ pub(crate) fn judge_all<G: Repeated, S: Comparable>(
     expectations: &[Expectation],
     groups: &[G],
     settings: &[&S],
-    looks: Option<Looks>,
+    looks: Option<InterimAnalyses>,
 ) -> Vec<Finding> {
     let judge_one = |expectation: &Expectation| {
         let subjects = expectation.subjects(settings);
@@ -200,7 +200,7 @@ pub(crate) fn judge_all<G: Repeated, S: Comparable>(
 
 /// Evaluates once with all runs or, where runs were repeated until claims were decided, as often as that was done: with the first
 /// repetitions, then with more, up to the evaluation that decided.
-fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>, looks: Option<Looks>) -> Finding {
+fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>, looks: Option<InterimAnalyses>) -> Finding {
     let values = |group: &G| group.repetitions(&expectation.metric);
     let all = [Some(values(of)), with.map(values)];
     let up_to = |most: u32| {

@@ -12,13 +12,12 @@ use crate::{
     findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
     input::{FailureRow, ReportInput, RunRow},
-    moved,
     notes::{notes, tells_clients},
-    phases, plot,
+    path_summary, phases, plot,
     ranking::{CRITERIA, Ranking, rankings},
     scenario::transfer_figures,
     verdicts::verdicts_of_groups,
-    warned::{of_runs, warned},
+    warning_groups::{of_runs, warning_groups},
 };
 
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
@@ -52,7 +51,7 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
         (side_by_side("Every metric", &groups, whole_columns(), false))
         (side_by_side("What the hosts did", &groups, host_columns(), true))
         (side_by_side("Handshake", &groups, handshake_columns(), is_of_handshakes(input)))
-        (moved::of_groups(&groups))
+        (path_summary::of_groups(&groups))
         (phases::of_groups(&groups))
         (expectations(&findings(input), &input.expectations_left_out))
         @for figure in &figures { (picture(figure)) }
@@ -143,7 +142,7 @@ pub(crate) fn expectations(findings: &[Finding], left_out: &[Expectation]) -> Ma
 
 fn warnings(groups: &[Group]) -> Markup {
     let mixed: Vec<_> = groups.iter().filter_map(|group| Some((group, group.mixed_versions()?))).collect();
-    let warnings = warned(groups);
+    let warnings = warning_groups(groups);
     let line = |group: &Group, warning: &GroupWarning| {
         html! { strong { (group.label) } (of_runs(group, warning)) ": " (warning.message) }
     };
@@ -153,19 +152,19 @@ fn warnings(groups: &[Group]) -> Markup {
                 h2 { "Check these warnings before you trust the numbers" }
                 ul {
                     @for (group, message) in &mixed { li { strong { (group.label) } ": " (message) } }
-                    @for warned in &warnings {
-                        @if warned.is_common() {
+                    @for warning_groups in &warnings {
+                        @if warning_groups.is_common() {
                             li {
                                 details {
                                     summary {
-                                        code { (warned.code) } " in " (warned.rows.len()) " of " (groups.len()) " rows, such as "
-                                        (line(warned.rows[0].0, &warned.rows[0].1))
+                                        code { (warning_groups.code) } " in " (warning_groups.rows.len()) " of " (groups.len()) " rows, such as "
+                                        (line(warning_groups.rows[0].0, &warning_groups.rows[0].1))
                                     }
-                                    ul { @for (group, warning) in &warned.rows[1..] { li { (line(group, warning)) } } }
+                                    ul { @for (group, warning) in &warning_groups.rows[1..] { li { (line(group, warning)) } } }
                                 }
                             }
                         } @else {
-                            @for (group, warning) in &warned.rows { li { (line(group, warning)) " " code { (warned.code) } } }
+                            @for (group, warning) in &warning_groups.rows { li { (line(group, warning)) " " code { (warning_groups.code) } } }
                         }
                     }
                 }
@@ -352,7 +351,7 @@ fn ladders(input: &ReportInput) -> Markup {
 }
 
 fn packets_of(run: &RunRow) -> Option<&str> {
-    run.looked.as_ref()?.page.as_deref()
+    run.packet_summary.as_ref()?.page.as_deref()
 }
 
 fn records(groups: &[Group], pages: &BTreeMap<String, String>, ladders: &BTreeMap<String, String>) -> Markup {

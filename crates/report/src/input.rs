@@ -10,7 +10,7 @@ use quiclab_experiment::{
 };
 use quiclab_metrics::RunMetrics;
 
-use crate::{findings::Looks, looked::Looked, moved::PathSummary};
+use crate::{findings::InterimAnalyses, packet_summary::PacketSummary, path_summary::PathSummary};
 
 /// Everything a report shows. Equal inputs give equal bytes.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct ReportInput {
     /// What must hold of runs that are not part of this plan.
     pub expectations_left_out: Vec<Expectation>,
     /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
-    pub looks: Option<Looks>,
+    pub looks: Option<InterimAnalyses>,
     /// Where runs were repeated until a metric was known well enough.
     pub until: Option<Until>,
     /// The figures that the file asks for besides the usual ones.
@@ -91,7 +91,7 @@ pub struct RunRow {
     /// What the path did with packets; `None` where the record does not say.
     pub path: Option<PathSummary>,
     /// What its packets tell one by one; `None` where nobody looked at them.
-    pub looked: Option<Looked>,
+    pub packet_summary: Option<PacketSummary>,
 }
 
 /// One run that did not.

@@ -21,10 +21,10 @@ mod interop;
 mod json;
 mod ladder;
 mod look;
-mod looked;
 mod markdown;
-mod moved;
 mod notes;
+mod packet_summary;
+mod path_summary;
 mod phases;
 mod plot;
 mod quantiles;
@@ -36,7 +36,7 @@ mod squares;
 mod terminal;
 mod timeline;
 mod verdicts;
-mod warned;
+mod warning_groups;
 
 pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
@@ -53,7 +53,7 @@ pub use comparison::{
 pub use curves::{Curves, render_curves_svg};
 pub use figures::render_figures;
 pub use findings::{
-    Basis, FINDINGS_HEAD, Finding, FoundLosses, Interval, Looks, Outcome, Side, findings, findings_as_rows,
+    Basis, FINDINGS_HEAD, Finding, FoundLosses, InterimAnalyses, Interval, Outcome, Side, findings, findings_as_rows,
     render_findings,
 };
 pub use host::{HostCurve, HostPictures};
@@ -65,9 +65,9 @@ pub use ladder::{
     Ladder, LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderRun, LadderTaps, render_ladder_html,
 };
 pub use look::{LookPacket, LookTransfer, render_look_html};
-pub use looked::{Looked, OverTime};
 pub use markdown::{render_markdown, render_markdown_brief};
-pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
+pub use packet_summary::{OverTime, PacketSummary};
+pub use path_summary::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
 pub use repeated::{Repetition, repetitions};
 pub use scan::{ScanReport, ScanReportRow, render_scan_figures, render_scan_html, render_scan_markdown};
 pub use scenario::{

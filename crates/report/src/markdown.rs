@@ -13,7 +13,7 @@ use crate::{
     ranking::{CRITERIA, rankings},
     squares::picture,
     verdicts::verdicts_in_markdown,
-    warned::{of_runs, warned},
+    warning_groups::{of_runs, warning_groups},
 };
 
 /// Title, table, warnings and failures.
@@ -69,7 +69,7 @@ pub fn render_markdown(input: &ReportInput) -> String {
             let _ = writeln!(text, "\nPublished, {}: {}", escaped(&group.label), escaped(source));
         }
     }
-    for (group, warning) in warned(&groups).iter().flat_map(|warned| &warned.rows) {
+    for (group, warning) in warning_groups(&groups).iter().flat_map(|warning_groups| &warning_groups.rows) {
         let of = of_runs(group, warning);
         let _ = writeln!(text, "\nWarning, {}{of}: {}", escaped(&group.label), escaped(&warning.message));
     }

@@ -17,7 +17,7 @@ use quiclab_metrics::Summary;
 
 use crate::{
     figures::Figure,
-    findings::{Finding, Looks, Repeated, Shown, judge_all, number},
+    findings::{Finding, InterimAnalyses, Repeated, Shown, judge_all, number},
     input::FailureRow,
     plot,
 };
@@ -48,7 +48,7 @@ pub struct ScenarioReport {
     /// What must hold.
     pub expectations: Vec<Expectation>,
     /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
-    pub looks: Option<Looks>,
+    pub looks: Option<InterimAnalyses>,
     /// The pictures that the file asks for.
     pub figures: Vec<FigureSpec>,
     /// What settings, their values and groups of flows are called.

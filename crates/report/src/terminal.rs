@@ -10,7 +10,7 @@ use crate::{
     groups::{Group, is_captured, name_alone, published_alone},
     input::ReportInput,
     notes::{notes, tells_clients},
-    warned::{of_runs, warned},
+    warning_groups::{of_runs, warning_groups},
 };
 
 /// Title, table, warnings, what came of expectations, and failures; lines are at most `width` columns wide where the words allow it.
@@ -62,12 +62,12 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
             let _ = writeln!(text, "warning, {}: {mixed}", group.label);
         }
     }
-    for warned in warned(&groups) {
-        let (rows, others) = if warned.is_common() {
-            let have = format!("{} of {} rows have {}", warned.rows.len(), groups.len(), warned.code);
-            (&warned.rows[..1], format!(" ({have}; the page has all of them)"))
+    for warning_groups in warning_groups(&groups) {
+        let (rows, others) = if warning_groups.is_common() {
+            let have = format!("{} of {} rows have {}", warning_groups.rows.len(), groups.len(), warning_groups.code);
+            (&warning_groups.rows[..1], format!(" ({have}; the page has all of them)"))
         } else {
-            (&warned.rows[..], String::new())
+            (&warning_groups.rows[..], String::new())
         };
         for (group, warning) in rows {
             let _ = writeln!(text, "warning, {}{}: {}{others}", group.label, of_runs(group, warning), warning.message);

@@ -4,7 +4,7 @@ pub(crate) mod axis;
 mod draw;
 mod html;
 
-use crate::{host::HostPictures, moved::PathSummary};
+use crate::{host::HostPictures, path_summary::PathSummary};
 use quiclab_experiment::run::Run;
 use quiclab_metrics::{PacketFacts, RunMetrics, SenderLog, SeriesPoint, Timeline};
 

@@ -190,7 +190,7 @@ pub(crate) fn of_group(group: &Group) -> Vec<GroupVerdict> {
     let mut found: Vec<GroupVerdict> = Vec::new();
     let mut not_judged: BTreeMap<&str, usize> = BTreeMap::new();
     for run in &group.runs {
-        let packets = run.looked.as_ref().map(|looked| &looked.facts);
+        let packets = run.packet_summary.as_ref().map(|packet_summary| &packet_summary.facts);
         let verdicts = judge(&Evidence { run: &run.metrics, packets });
         for one in verdicts.not_judged {
             *not_judged.entry(one.rule).or_default() += 1;
@@ -200,7 +200,7 @@ pub(crate) fn of_group(group: &Group) -> Vec<GroupVerdict> {
                 known.runs += 1;
                 continue;
             }
-            let page = run.looked.as_ref().and_then(|it| Some((it.page.clone()?, it.server_start_ns)));
+            let page = run.packet_summary.as_ref().and_then(|it| Some((it.page.clone()?, it.server_start_ns)));
             found.push(GroupVerdict { verdict, runs: 1, judged: 0, all: group.runs.len(), page });
         }
     }

@@ -7,8 +7,8 @@
 //! - [`end_first`] and [`most_memory`]: what a foreign program may take of the machine's memory.
 //! - [`has_all_users`]: whether there are users that nobody else is, for foreign programs.
 //!
-//! Namespaces, mounts, users and limits differ between the sandboxes and are not here: `crates/agent/src/walls.rs`,
-//! `crates/testbed/src/wall.rs`. `docs/concepts/trust.md` has a table of what each sandbox has.
+//! Namespaces, mounts, users and limits differ between the sandboxes and are not here: `crates/agent/src/sandbox.rs`,
+//! `crates/testbed/src/sandbox.rs`. `docs/concepts/trust.md` has a table of what each sandbox has.
 
 mod calls;
 mod devices;

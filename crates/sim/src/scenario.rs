@@ -232,7 +232,7 @@ impl Scenario {
                 warm_up_samples = samples.len();
             }
             let is_over =
-                matches!(stopped, Stopped::Budget | Stopped::Told) || stopped == Stopped::Quiet && !is_warming_up;
+                matches!(stopped, Stopped::Budget | Stopped::Cancelled) || stopped == Stopped::Quiet && !is_warming_up;
             if time == end || is_over {
                 break stopped;
             }
@@ -262,7 +262,7 @@ impl Scenario {
                 return stopped;
             }
             if !goes_on() {
-                return Stopped::Told;
+                return Stopped::Cancelled;
             }
             *question = simulation.handled() + EVENTS_BETWEEN_QUESTIONS;
         }

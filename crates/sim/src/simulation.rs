@@ -123,7 +123,7 @@ pub enum Stopped {
     /// It had handled as many events as it may.
     Budget,
     /// It was told to.
-    Told,
+    Cancelled,
 }
 
 impl<E: Endpoint> Default for Simulation<E> {

@@ -31,7 +31,7 @@ pub const IPV6_MORE: u64 = 20;
 /// How long the wire may take to fall silent after the client's end.
 const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
 /// How many steps pass until somebody is asked whether to go on.
-const GLANCE: u64 = 256;
+const EVENTS_PER_STOP_CHECK: u64 = 256;
 
 /// A transfer from a server to a client.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub enum Tap {
 
 /// A packet at a tap.
 #[derive(Clone, Copy, Debug)]
-pub struct Sighting<'a> {
+pub struct TapEvent<'a> {
     /// When.
     pub time: Time,
     /// Where.
@@ -139,7 +139,7 @@ pub enum End {
     /// A stack asked more of the simulator than it may.
     Excess(Side, Excess),
     /// Somebody wanted it to end.
-    Told,
+    Cancelled,
 }
 
 /// A stack that gave up.
@@ -163,7 +163,7 @@ impl Transfer {
         &self,
         server: &mut S,
         client: &mut S,
-        observe: &mut dyn FnMut(Sighting),
+        observe: &mut dyn FnMut(TapEvent),
         keep_on: &mut dyn FnMut() -> bool,
     ) -> Result<Outcome, Failed<S::Error>> {
         self.run_reading(server, client, observe, keep_on, None)
@@ -180,7 +180,7 @@ impl Transfer {
         &'a self,
         server: &mut S,
         client: &mut S,
-        observe: &'a mut dyn FnMut(Sighting),
+        observe: &'a mut dyn FnMut(TapEvent),
         keep_on: &mut dyn FnMut() -> bool,
         reader: Option<&'a mut dyn ContentReader>,
     ) -> Result<Outcome, Failed<S::Error>> {
@@ -221,7 +221,7 @@ impl Transfer {
 /// A transfer under way.
 struct Course<'a> {
     transfer: &'a Transfer,
-    observe: &'a mut dyn FnMut(Sighting),
+    observe: &'a mut dyn FnMut(TapEvent),
     reader: Option<&'a mut dyn ContentReader>,
     /// What has arrived since stacks were called last.
     delivered: Vec<Rc<Content>>,
@@ -248,7 +248,7 @@ struct Course<'a> {
 impl<'a> Course<'a> {
     fn new(
         transfer: &'a Transfer,
-        observe: &'a mut dyn FnMut(Sighting),
+        observe: &'a mut dyn FnMut(TapEvent),
         reader: Option<&'a mut dyn ContentReader>,
     ) -> Self {
         let host = |settings: &HostSettings, name: &str| {
@@ -312,8 +312,8 @@ impl<'a> Course<'a> {
         if self.events >= self.transfer.budget {
             return Some(End::TooManyEvents);
         }
-        if self.steps.is_multiple_of(GLANCE) && !keep_on() {
-            return Some(End::Told);
+        if self.steps.is_multiple_of(EVENTS_PER_STOP_CHECK) && !keep_on() {
+            return Some(End::Cancelled);
         }
         self.steps += 1;
         self.move_packets(now);
@@ -400,7 +400,7 @@ impl<'a> Course<'a> {
     }
 
     fn see(&mut self, time: Time, tap: Tap, from: Side, datagram: &Datagram, flipped_bit: Option<u64>) {
-        (self.observe)(Sighting { time, tap, from, datagram, flipped_bit });
+        (self.observe)(TapEvent { time, tap, from, datagram, flipped_bit });
     }
 
     fn outcome(mut self, end: End) -> Outcome {

@@ -25,7 +25,7 @@ const SHOWN_OUTPUT: usize = 4000;
 const NICENESS: i32 = 19;
 
 /// How often waiting looks at the flag that ends it.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs a command to its end and returns its standard output.
 ///
@@ -75,7 +75,7 @@ pub fn supervise(command: &mut Command, package: &str, stop: &AtomicBool) -> Res
             child.wait()?;
             return Err(Interrupted::ByRequest.into());
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     perform::{Host, Interrupted, PerformError, Performed},
     quiet::Watch,
     sim::transfers::{HandshakeCosts, HandshakeSeen},
-    supplies::{StackRequest, Supplies},
+    stack_store::{StackRequest, StackStore},
     testbed::{Built, Manifests, Place, Task, Testbed, refusal},
 };
 
@@ -34,7 +34,7 @@ pub struct Laboratory {
     /// Where runs happen.
     pub testbed: Arc<dyn Testbed>,
     /// The stacks and the cache.
-    pub supplies: Supplies,
+    pub stack_store: StackStore,
     rebuilds: Rebuilds,
     /// This machine, for runs in real time.
     watch: Watch,
@@ -87,10 +87,10 @@ impl Laboratory {
         stop: Arc<AtomicBool>,
         say: fn(&str),
     ) -> Result<Self> {
-        let supplies = Supplies::find(&*testbed, request, stop, say)?;
+        let stack_store = StackStore::find(&*testbed, request, stop, say)?;
         Ok(Self {
             testbed,
-            supplies,
+            stack_store,
             rebuilds: Rebuilds { asked: request.rebuild, ..Rebuilds::default() },
             watch: Watch::default(),
         })
@@ -103,7 +103,7 @@ impl Laboratory {
     pub fn without_stacks(testbed: Arc<dyn Testbed>, stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         Ok(Self {
             testbed,
-            supplies: Supplies::without_stacks(stop, say)?,
+            stack_store: StackStore::without_stacks(stop, say)?,
             rebuilds: Rebuilds::default(),
             watch: Watch::default(),
         })
@@ -113,8 +113,8 @@ impl Laboratory {
     ///
     /// # Errors
     /// As [`Host::of_worker`].
-    pub fn host(&self, worker: usize, patience: Duration) -> Result<Host> {
-        Host::of_worker(worker, self.supplies.stop.clone(), patience)
+    pub fn host(&self, worker: usize, timeout: Duration) -> Result<Host> {
+        Host::of_worker(worker, self.stack_store.stop.clone(), timeout)
     }
 
     /// Makes what `runs` need, as far as the cache does not have it. A stack that cannot be built is left out, unless none can be:
@@ -122,7 +122,7 @@ impl Laboratory {
     ///
     /// # Errors
     /// A missing program or package with how to get it, no stack that can be built, or an interruption.
-    pub fn prepare(&self, runs: &[AnyRun], patience: Duration) -> Result<BTreeMap<String, String>> {
+    pub fn prepare(&self, runs: &[AnyRun], timeout: Duration) -> Result<BTreeMap<String, String>> {
         self.testbed.check_machine()?;
         let mut missing = BTreeMap::new();
         let names = stacks_of(runs);
@@ -135,7 +135,7 @@ impl Laboratory {
             bail!("no stack could be built");
         }
         for run in runs.iter().filter(|run| !needs_any(run, &missing)) {
-            self.prepare_run(run, patience)?;
+            self.prepare_run(run, timeout)?;
         }
         Ok(missing)
     }
@@ -148,7 +148,7 @@ impl Laboratory {
         if error.chain().any(|cause| cause.downcast_ref() == Some(&Interrupted::ByRequest)) {
             return Err(error);
         }
-        self.supplies.say(&format!("skipping {name}: {error:#}"));
+        self.stack_store.say(&format!("skipping {name}: {error:#}"));
         Ok(format!("{error:#}"))
     }
 
@@ -156,9 +156,9 @@ impl Laboratory {
     ///
     /// # Errors
     /// As [`Testbed::prepare`].
-    pub fn prepare_run(&self, run: &AnyRun, patience: Duration) -> Result<()> {
+    pub fn prepare_run(&self, run: &AnyRun, timeout: Duration) -> Result<()> {
         let manifests = self.manifests(run, &Variables::default())?;
-        self.testbed.prepare(&self.supplies, task(run, &manifests)?, &self.host(0, patience)?)
+        self.testbed.prepare(&self.stack_store, task(run, &manifests)?, &self.host(0, timeout)?)
     }
 
     /// The built stack `name`. Where builds are to be made again it is built again the first time, if it is one of the user's own, or if
@@ -167,7 +167,7 @@ impl Laboratory {
     /// # Errors
     /// As [`Testbed::build`].
     pub fn build(&self, name: &str) -> Result<Built> {
-        let is_meant = self.supplies.own.is_empty() || self.supplies.is_own(name);
+        let is_meant = self.stack_store.own.is_empty() || self.stack_store.is_own(name);
         self.built(name, self.rebuilds.asked && is_meant && self.rebuilds.is_first(name))
     }
 
@@ -181,14 +181,14 @@ impl Laboratory {
     }
 
     fn built(&self, name: &str, again: bool) -> Result<Built> {
-        let source = self.supplies.source(name)?;
+        let source = self.stack_store.source(name)?;
         let version = &source.manifest.version;
         if again {
-            self.supplies.say(&format!("rebuilding {name} {version} (up to some minutes)"));
-        } else if !self.testbed.is_built(&self.supplies, source)? {
-            self.supplies.say(&format!("building {name} {version} (once; up to some minutes)"));
+            self.stack_store.say(&format!("rebuilding {name} {version} (up to some minutes)"));
+        } else if !self.testbed.is_built(&self.stack_store, source)? {
+            self.stack_store.say(&format!("building {name} {version} (once; up to some minutes)"));
         }
-        self.testbed.build(&self.supplies, source, again)
+        self.testbed.build(&self.stack_store, source, again)
     }
 
     /// What `run`, which was prepared, is made with.
@@ -228,7 +228,7 @@ impl Laboratory {
         host: &Host,
         waits: bool,
     ) -> Result<Option<Attempted>, PerformError> {
-        self.testbed.take_turn(&self.supplies, host)?;
+        self.testbed.take_turn(&self.stack_store, host)?;
         let variables = Variables::default();
         let Some((lock, has_waited)) = self.lock(run, &variables, target, host, waits)? else { return Ok(None) };
         self.perform_locked(run, &variables, target, host, lock, has_waited).map(Some)
@@ -243,15 +243,15 @@ impl Laboratory {
         &self,
         run: &AnyRun,
         count: u64,
-        patience: Duration,
+        timeout: Duration,
         each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
     ) -> Result<HandshakeCosts> {
         if let Some(message) = refusal(&*self.testbed, run) {
             bail!("{message}");
         }
         let manifests = self.manifests(run, &Variables::default())?;
-        let scratch = self.supplies.cache.scratch_for_small_files().context("a folder for the endpoints")?;
-        self.testbed.handshakes(task(run, &manifests)?, scratch.path(), &self.host(0, patience)?, count, each)
+        let scratch = self.stack_store.cache.scratch_for_small_files().context("a folder for the endpoints")?;
+        self.testbed.handshakes(task(run, &manifests)?, scratch.path(), &self.host(0, timeout)?, count, each)
     }
 
     /// Performs `run`, which was prepared, with other variables in the endpoints' environments, into a folder of records that has none
@@ -267,7 +267,7 @@ impl Laboratory {
         failures: &Path,
         host: &Host,
     ) -> Result<Performed, PerformError> {
-        self.testbed.take_turn(&self.supplies, host)?;
+        self.testbed.take_turn(&self.stack_store, host)?;
         let name = run.folder_name(&self.versions_with(run, variables)?);
         let target = Target { records, name: &name, failures };
         let (lock, _) = self.lock(run, variables, target, host, true)?.context("a lock that was waited for")?;
@@ -324,7 +324,7 @@ impl Laboratory {
                 Ok(_) => return Ok(Attempted::WasThere),
                 Err(error) if error.is_damage() => {
                     let kept = records.set_aside(name).map_err(anyhow::Error::from)?;
-                    self.supplies.say(&format!(
+                    self.stack_store.say(&format!(
                         "{}\n    the record is damaged: it was moved to {}, and its run is performed again",
                         error.brief(),
                         kept.display()
@@ -345,10 +345,9 @@ impl Laboratory {
         let begin = || records.begin(name).map_err(anyhow::Error::from);
         let (work, draft) = (begin()?, begin()?);
         let place = Place { draft: draft.folder(), work: work.folder() };
-        let checked = self
-            .testbed
-            .runs_here_in_real_time()
-            .then(|| self.watch.wait_for_quiet(host.wait_for_quiet, &host.stop, &|message| self.supplies.say(message)));
+        let checked = self.testbed.runs_here_in_real_time().then(|| {
+            self.watch.wait_for_quiet(host.wait_for_quiet, &host.stop, &|message| self.stack_store.say(message))
+        });
         if host.stop.load(Ordering::Relaxed) {
             return Err(anyhow::Error::from(Interrupted::ByRequest).into());
         }
@@ -379,7 +378,7 @@ impl Laboratory {
     /// What the stacks of a run say of themselves: the server's, the client's; none of a run without stacks.
     fn manifests(&self, run: &AnyRun, variables: &Variables) -> Result<Vec<StackManifest>> {
         let manifest = |(name, variables): (&String, &BTreeMap<String, String>)| -> Result<StackManifest> {
-            let mut manifest = self.supplies.source(name)?.manifest.clone();
+            let mut manifest = self.stack_store.source(name)?.manifest.clone();
             manifest.guest.environment.extend(variables.clone());
             Ok(manifest)
         };

@@ -7,6 +7,7 @@
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
 mod arrived;
+mod built_stacks;
 pub mod certificates;
 pub mod child;
 pub mod collect;
@@ -19,11 +20,10 @@ pub mod netns;
 pub mod oci;
 pub mod perform;
 pub mod quiet;
-mod shelf;
+pub mod sandbox;
 pub mod sim;
-pub mod supplies;
+pub mod stack_store;
 pub mod testbed;
 pub mod vm;
-pub mod wall;
 
 pub use quiclab_supplies::{cache, command, hash, shell, stack};

@@ -62,7 +62,7 @@ pub struct Host {
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,
     /// Host time after which a run is given up. Virtual timeouts come first unless something is badly wrong.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// How long a run in real time waits for the machine to be quiet.
     pub wait_for_quiet: Duration,
 }
@@ -81,9 +81,9 @@ impl Host {
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn of_worker(worker: usize, stop: Arc<AtomicBool>, patience: Duration) -> anyhow::Result<Self> {
+    pub fn of_worker(worker: usize, stop: Arc<AtomicBool>, timeout: Duration) -> anyhow::Result<Self> {
         let cores = cores()?;
-        Ok(Self { core: cores[worker % cores.len()], stop, patience, wait_for_quiet: Duration::ZERO })
+        Ok(Self { core: cores[worker % cores.len()], stop, timeout, wait_for_quiet: Duration::ZERO })
     }
 
     /// The same, whose runs in real time wait this long for the machine to be quiet.

@@ -23,7 +23,7 @@ use crate::{
         transfers::{HandshakeCosts, HandshakeSeen},
     },
     stack::{Made, Source},
-    supplies::Supplies,
+    stack_store::StackStore,
     vm::testbed::VirtualMachines,
 };
 
@@ -91,7 +91,7 @@ pub trait Testbed: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Testbed::prepare`].
-    fn prepare_early(&self, _supplies: &Supplies, _run: &Run) -> Result<()> {
+    fn prepare_early(&self, _supplies: &StackStore, _run: &Run) -> Result<()> {
         Ok(())
     }
 
@@ -99,26 +99,26 @@ pub trait Testbed: Debug + Send + Sync {
     ///
     /// # Errors
     /// Where the source cannot be read.
-    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool>;
+    fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool>;
 
     /// Builds a stack unless the cache has it; where `again`, even then. Keeps it for the runs that follow.
     ///
     /// # Errors
     /// A missing toolchain or package, named with how to get it, a failed build, or an interruption.
-    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built>;
+    fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built>;
 
     /// Makes what the run of `task` needs besides its stacks, which are built already, as far as the cache lacks it.
     ///
     /// # Errors
     /// A missing program with how to get it, or an interruption.
-    fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()>;
+    fn prepare(&self, stack_store: &StackStore, task: Task, host: &Host) -> Result<()>;
 
     /// Waits until no other process performs runs that this one's would disturb, and keeps others waiting until this process ends. Called before
     /// each run, and before its record is locked.
     ///
     /// # Errors
-    /// An interruption, or where `supplies` says not to wait.
-    fn take_turn(&self, _supplies: &Supplies, _host: &Host) -> Result<()> {
+    /// An interruption, or where `stack_store` says not to wait.
+    fn take_turn(&self, _supplies: &StackStore, _host: &Host) -> Result<()> {
         Ok(())
     }
 

@@ -52,7 +52,7 @@ impl SystemCalls {
         ensure!(sampling.system_calls, "tap.system_calls is false");
         let counters = CounterMap::create(watched.len())
             .context("the kernel loads eBPF programs for root only; run quiclab as root to count system calls")?;
-        let Some(first) = watched.iter().map(|one| one.walls.owner()).collect::<Option<Vec<u32>>>() else {
+        let Some(first) = watched.iter().map(|one| one.sandbox.owner()).collect::<Option<Vec<u32>>>() else {
             bail!("the endpoints' users are those of this user; run quiclab as root to count system calls");
         };
         let program = load(PROG_TYPE_RAW_TRACEPOINT, &program(counters.descriptor(), &first))

@@ -112,7 +112,7 @@ impl Tasks {
             ended: Counted::default(),
             sum: None,
         };
-        let mut groups: Vec<_> = watched.iter().map(|one| group(one.role, one.walls.processes(), None)).collect();
+        let mut groups: Vec<_> = watched.iter().map(|one| group(one.role, one.sandbox.processes(), None)).collect();
         groups.push(group("agent", Path::new("/proc"), Some(std::process::id())));
         Self { groups, listed: 0, open: 0, not_listed: 0, buffer: vec![0; 1 << 12] }
     }

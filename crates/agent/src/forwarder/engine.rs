@@ -87,7 +87,7 @@ pub const MOST_TOGETHER: usize = 32;
 pub struct Engine<K, C> {
     clock: K,
     cards: C,
-    ways: [Way; 2],
+    directions: [PathDirection; 2],
     /// Says which bits flip.
     flips: Random,
     /// Where a stage translates addresses.
@@ -112,7 +112,7 @@ pub struct Engine<K, C> {
 }
 
 /// One direction.
-struct Way {
+struct PathDirection {
     to: Direction,
     pipeline: Pipeline<Carried>,
     /// Up to when its pipeline was brought. Its time never goes back.
@@ -130,7 +130,7 @@ impl<K: Clock, C: Cards> Engine<K, C> {
     pub fn new(order: &Forwarder, key_logs: &[PathBuf], clock: K, cards: C, waiting: Arc<AtomicU64>) -> Result<Self> {
         let read = |texts: &[String]| texts.iter().map(|text| stage(text)).collect::<Result<Vec<_>>>();
         let nat = Nat::of(&read(&order.to_server)?, order.seed);
-        let way = |to: Direction, texts: &[String]| -> Result<Way> {
+        let direction = |to: Direction, texts: &[String]| -> Result<PathDirection> {
             let stages = read(texts)?;
             let mut pipeline = build::pipeline(&stages, order.seed, to.name())
                 .map_err(anyhow::Error::msg)
@@ -138,12 +138,15 @@ impl<K: Clock, C: Cards> Engine<K, C> {
             pipeline.keep_dropped();
             // Datagrams are read before they enter and their addresses are translated in both directions.
             let needs_packets = needs_packets(&stages) || order.reads_packets_of_port.is_some() || nat.is_some();
-            Ok(Way { to, pipeline, reached: Time::from_nanos(0), bytes_delivered: 0, needs_packets })
+            Ok(PathDirection { to, pipeline, reached: Time::from_nanos(0), bytes_delivered: 0, needs_packets })
         };
         Ok(Self {
             clock,
             cards,
-            ways: [way(Direction::ToClient, &order.to_client)?, way(Direction::ToServer, &order.to_server)?],
+            directions: [
+                direction(Direction::ToClient, &order.to_client)?,
+                direction(Direction::ToServer, &order.to_server)?,
+            ],
             flips: Random::new(order.seed, "flipped bits"),
             nat,
             flows: Flows::default(),
@@ -171,7 +174,7 @@ impl<K: Clock, C: Cards> Engine<K, C> {
             self.take_in()?;
             self.let_out()?;
             self.waiting.store(self.packets_waiting(), Ordering::Relaxed);
-            let next = self.ways.iter().filter_map(|way| way.pipeline.next_time()).min();
+            let next = self.directions.iter().filter_map(|direction| direction.pipeline.next_time()).min();
             let at_most =
                 next.map(|next| Duration::from_nanos(next.as_nanos().saturating_sub(self.clock.now().as_nanos())));
             if self.cards.wait(at_most)? {
@@ -197,11 +200,11 @@ impl<K: Clock, C: Cards> Engine<K, C> {
 
     /// What has happened so far.
     pub fn report(&self, is_realtime: bool) -> ForwarderReport {
-        let [to_client, to_server] = self.ways.each_ref().map(|way| way.stages().collect());
+        let [to_client, to_server] = self.directions.each_ref().map(|direction| direction.stages().collect());
         ForwarderReport {
             to_client,
             to_server,
-            bytes_delivered: self.ways.each_ref().map(|way| way.bytes_delivered),
+            bytes_delivered: self.directions.each_ref().map(|direction| direction.bytes_delivered),
             drops: self.drops.clone(),
             drops_not_listed: self.drops_not_listed,
             lateness: self.latenesses.summary(),
@@ -225,7 +228,7 @@ impl<K: Clock, C: Cards> Engine<K, C> {
                      packet\nhint: segmentation offload must be off at both hosts' interfaces",
                     frame.length()
                 );
-            } else if self.ways[to as usize].needs_packets {
+            } else if self.directions[to as usize].needs_packets {
                 let packets = frame.cut()?;
                 self.super_packets.cut += 1;
                 self.super_packets.packets += packets.len() as u64;
@@ -244,24 +247,24 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         let (length, flow, ecn) = (frame.length(), self.flows.number(frame.flow()), frame.ecn());
         let translation = self.nat.as_ref().map_or(Translation::None, |nat| translation(nat, to, &frame));
         let packet = Packet::new(length, flow, ecn, Carried { frame, content, translation });
-        let way = &mut self.ways[to as usize];
-        way.reached = way.reached.max(time);
-        way.pipeline.handle_packet(way.reached, packet);
+        let direction = &mut self.directions[to as usize];
+        direction.reached = direction.reached.max(time);
+        direction.pipeline.handle_packet(direction.reached, packet);
     }
 
     /// Frames that are due go out.
     fn let_out(&mut self) -> Result<()> {
         let now = self.clock.now();
-        for index in 0..self.ways.len() {
-            let way = &mut self.ways[index];
-            way.reached = way.reached.max(now);
+        for index in 0..self.directions.len() {
+            let direction = &mut self.directions[index];
+            direction.reached = direction.reached.max(now);
             while self.take_due(index)? {
                 self.send_due(index)?;
             }
-            let way = &mut self.ways[index];
-            while let Some(dropped) = way.pipeline.poll_dropped() {
+            let direction = &mut self.directions[index];
+            while let Some(dropped) = direction.pipeline.poll_dropped() {
                 if self.drops.len() < MOST_DROPS && self.drop_words < MOST_DROP_WORDS {
-                    let drop = way.drop_of(&dropped);
+                    let drop = direction.drop_of(&dropped);
                     self.drop_words += drop.words.as_ref().map_or(0, String::len);
                     self.drops.push(drop);
                 } else {
@@ -275,9 +278,9 @@ impl<K: Clock, C: Cards> Engine<K, C> {
     /// Takes frames that are due from a pipeline: one in virtual time, several on a real clock. False where none is.
     fn take_due(&mut self, index: usize) -> Result<bool> {
         let most = if self.is_real_time { MOST_TOGETHER } else { 1 };
-        let way = &mut self.ways[index];
+        let direction = &mut self.directions[index];
         while self.due.len() < most
-            && let Some((time, packet)) = way.pipeline.poll_packet(way.reached)
+            && let Some((time, packet)) = direction.pipeline.poll_packet(direction.reached)
         {
             let content = packet.payload.content.clone().filter(|_| is_whole(&packet));
             self.due.push(travelled(packet, &mut self.flips, self.nat.as_mut())?);
@@ -287,10 +290,10 @@ impl<K: Clock, C: Cards> Engine<K, C> {
     }
 
     fn send_due(&mut self, index: usize) -> Result<()> {
-        let way = &mut self.ways[index];
+        let direction = &mut self.directions[index];
         let nanoseconds = || self.clock.now().as_nanos();
         let start = nanoseconds();
-        self.cards.send(way.to, &self.due)?;
+        self.cards.send(direction.to, &self.due)?;
         // Sending takes as long as the receiving kernel's work with the frame, so the last of many frames leaves later than the first.
         let frames = self.due.len() as u64;
         let took = if frames > 1 { nanoseconds().saturating_sub(start) } else { 0 };
@@ -303,18 +306,20 @@ impl<K: Clock, C: Cards> Engine<K, C> {
                 reader.on_delivered(&content);
             }
         }
-        way.bytes_delivered += bytes;
+        direction.bytes_delivered += bytes;
         self.busiest.add(start, frames, bytes);
         Ok(())
     }
 
     fn packets_waiting(&self) -> u64 {
-        let in_way = |way: &Way| way.pipeline.accounts().map(|(_, account)| account.waiting.packets).sum::<u64>();
-        self.ways.iter().map(in_way).sum()
+        let in_direction = |direction: &PathDirection| {
+            direction.pipeline.accounts().map(|(_, account)| account.waiting.packets).sum::<u64>()
+        };
+        self.directions.iter().map(in_direction).sum()
     }
 }
 
-impl Way {
+impl PathDirection {
     fn stages(&self) -> impl Iterator<Item = StageReport> {
         self.pipeline.stages().map(|(name, kind, account)| StageReport {
             rule: self.pipeline.rules().find(|(stage, _)| *stage == name).map(|(_, report)| RuleCounts {

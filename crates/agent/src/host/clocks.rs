@@ -22,7 +22,7 @@ use quiclab_orders::{
 use crate::{forwarder::socket::stamp, namespace::Namespace};
 
 /// How long an answer may take. A packet that takes longer says little about clocks.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 /// Number of packets without an answer in a row after which there will be none.
 const MOST_LOST_IN_A_ROW: u32 = 10;
 /// Bytes of a packet: its number, and in an answer the two times of the server.
@@ -60,7 +60,7 @@ pub(super) fn echo(server: &Namespace) -> Result<()> {
 /// What the kernel answers.
 pub(super) fn compare(client: &Namespace, exchanges: u32) -> Result<Vec<Exchange>> {
     let socket = client.inside(|| open(0))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
     let (mut found, mut lost) = (Vec::new(), 0);
     for number in 0..u64::from(exchanges) {
         let mut packet = [0; BYTES];

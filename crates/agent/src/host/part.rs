@@ -1,6 +1,6 @@
 //! This host's part of one run, as process 1 of new namespaces: what [`crate::run`] does by itself, step by step as quiclab asks for it.
 
-mod beside;
+mod observations;
 
 use std::{
     io,
@@ -27,9 +27,8 @@ use quiclab_orders::{
 use super::{
     clocks, failed,
     links::{self, Between},
-    say, sniffer,
-    unshape::unshape,
-    write_line,
+    restore_qdiscs::restore_qdiscs,
+    say, sniffer, write_line,
 };
 use crate::{
     activity::{ROLES, Sampler, events::Events},
@@ -42,11 +41,11 @@ use crate::{
     namespace::Namespace,
     root::Root,
     run::{self, NOT_SUPPORTED, empty_report, ring_bytes, wait_until_listening},
+    sandbox::Sandbox,
     serve::{answer, roots},
     simulator,
     tap::{Keeps, Tap},
     topology,
-    walls::Walls,
 };
 
 /// How often to look whether queues are empty, and how long at most.
@@ -61,7 +60,7 @@ pub(super) fn perform(part: &Part, agent: u32, requests: BorrowedFd) -> Result<(
     let performed = Built::build(part, agent).and_then(|built| {
         say(&Answer::Done)?;
         Running::new(part, &built, requests).serve().map_err(|error| {
-            match run::without_interface(built.homes().map(|home| &home.network)) {
+            match run::without_interface(built.namespaces().map(|namespace| &namespace.network)) {
                 Some(role) => error.context(format!("the {role} took away the interface of its own network")),
                 None => error,
             }
@@ -74,15 +73,15 @@ pub(super) fn perform(part: &Part, agent: u32, requests: BorrowedFd) -> Result<(
 }
 
 /// An endpoint's surroundings.
-struct Home {
+struct EndpointNamespace {
     network: Namespace,
     root: Root,
 }
 
 /// What of the run is on this host.
 struct Built {
-    server: Option<Home>,
-    client: Option<Home>,
+    server: Option<EndpointNamespace>,
+    client: Option<EndpointNamespace>,
     between: Between,
 }
 
@@ -93,23 +92,23 @@ impl Built {
         let orders = &part.orders;
         roots::prepare(orders)?;
         let [server_users, client_users] = roots::users(agent)?;
-        let walls = |is_here: bool, role, users| is_here.then(|| Walls::raise(role, users)).transpose();
-        let server = walls(part.place.has_server(), "server", server_users)?;
-        let client = walls(part.place.has_client(), "client", client_users)?;
+        let sandbox = |is_here: bool, role, users| is_here.then(|| Sandbox::create(role, users)).transpose();
+        let server = sandbox(part.place.has_server(), "server", server_users)?;
+        let client = sandbox(part.place.has_client(), "client", client_users)?;
         let [server_network, client_network] = [&server, &client].map(|one| one.as_ref().map(|(_, network)| network));
         let between = links::build(part, server_network, client_network, roots::settling(orders))?;
-        let home = |made: Option<(Walls, Namespace)>, own: &str, program: &Program| {
-            made.map(|(walls, network)| {
+        let namespace = |made: Option<(Sandbox, Namespace)>, own: &str, program: &Program| {
+            made.map(|(sandbox, network)| {
                 let files = program.host.clone().unwrap_or_default();
-                let root = roots::root(walls, own, &files, &network, orders.log_limit_bytes);
+                let root = roots::root(sandbox, own, &files, &network, orders.log_limit_bytes);
                 let root = root.with_context(|| format!("the {}'s files", network.name))?;
-                anyhow::Ok(Home { network, root })
+                anyhow::Ok(EndpointNamespace { network, root })
             })
             .transpose()
         };
         let built = Self {
-            server: home(server, WWW, &orders.server)?,
-            client: home(client, DOWNLOADS, &orders.client)?,
+            server: namespace(server, WWW, &orders.server)?,
+            client: namespace(client, DOWNLOADS, &orders.client)?,
             between,
         };
         roots::forget_host()?;
@@ -117,7 +116,7 @@ impl Built {
         Ok(built)
     }
 
-    fn homes(&self) -> impl Iterator<Item = &Home> {
+    fn namespaces(&self) -> impl Iterator<Item = &EndpointNamespace> {
         self.server.iter().chain(&self.client)
     }
 
@@ -152,8 +151,8 @@ struct Running<'a> {
     forwarder: Option<Forwarder>,
     server: Option<Endpoint>,
     client: Option<Client>,
-    /// What was said already.
-    has_said: Said,
+    /// What was announced already.
+    has_announced: Announced,
     clock: Option<Difference>,
     /// Those of the server, from its start on.
     events: Events,
@@ -165,7 +164,7 @@ struct Running<'a> {
 }
 
 #[derive(Default)]
-struct Said {
+struct Announced {
     server_gone: bool,
     path_failed: bool,
 }
@@ -189,7 +188,7 @@ impl<'a> Running<'a> {
             forwarder: None,
             server: None,
             client: None,
-            has_said: Said::default(),
+            has_announced: Announced::default(),
             clock: None,
             events: Events::default(),
             sampler: None,
@@ -202,9 +201,9 @@ impl<'a> Running<'a> {
     fn serve(mut self) -> Result<()> {
         loop {
             match self.next()? {
-                Request::Echo => clocks::echo(&self.server_home()?.network).and_then(|()| say(&Answer::Done))?,
+                Request::Echo => clocks::echo(&self.server_namespace()?.network).and_then(|()| say(&Answer::Done))?,
                 Request::Compare { exchanges } => {
-                    let exchanges = clocks::compare(&self.client_home()?.network, exchanges)?;
+                    let exchanges = clocks::compare(&self.client_namespace()?.network, exchanges)?;
                     say(&Answer::Exchanges { exchanges })?;
                 }
                 Request::Overhear => {
@@ -246,8 +245,8 @@ impl<'a> Running<'a> {
                 Request::Settle => {
                     self.settle()?;
                     let wire = self.built.wire(&self.part.place);
-                    let server = self.built.server.as_ref().map(|home| &home.network);
-                    unshape(&self.part.orders.network, server, wire)?;
+                    let server = self.built.server.as_ref().map(|namespace| &namespace.network);
+                    restore_qdiscs(&self.part.orders.network, server, wire)?;
                     say(&Answer::Done)?;
                 }
                 Request::Finish => return self.finish(),
@@ -256,11 +255,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn server_home(&self) -> Result<&'a Home> {
+    fn server_namespace(&self) -> Result<&'a EndpointNamespace> {
         self.built.server.as_ref().context("the server is not on this host")
     }
 
-    fn client_home(&self) -> Result<&'a Home> {
+    fn client_namespace(&self) -> Result<&'a EndpointNamespace> {
         self.built.client.as_ref().context("the client is not on this host")
     }
 
@@ -276,11 +275,11 @@ impl<'a> Running<'a> {
                 self.end_client(true)?;
             }
             if server {
-                self.has_said.server_gone = true;
+                self.has_announced.server_gone = true;
                 say(&Answer::ServerGone)?;
             }
             if path {
-                self.has_said.path_failed = true;
+                self.has_announced.path_failed = true;
                 say(&Answer::PathFailed)?;
             }
             if requests {
@@ -294,8 +293,8 @@ impl<'a> Running<'a> {
 
     /// Waits until there is something of: requests, the server's end, the forwarder's failure, the client's end or the end of its time.
     fn wait(&self) -> Result<[bool; 4]> {
-        let server = self.server.as_ref().filter(|_| !self.has_said.server_gone).map(Endpoint::watch);
-        let path = self.forwarder.as_ref().filter(|_| !self.has_said.path_failed).map(Forwarder::watch);
+        let server = self.server.as_ref().filter(|_| !self.has_announced.server_gone).map(Endpoint::watch);
+        let path = self.forwarder.as_ref().filter(|_| !self.has_announced.path_failed).map(Forwarder::watch);
         let client = self.client.as_ref().map(|client| client.endpoint.watch());
         let all = [Some(self.requests), server, path, client];
         let mut watched: Vec<_> =
@@ -319,11 +318,11 @@ impl<'a> Running<'a> {
     fn shape(&mut self) -> Result<()> {
         let orders = &self.part.orders;
         let network = &orders.network;
-        if let Some(home) = &self.built.server {
-            topology::install(&home.network, HOST_INTERFACE, &network.server)?;
+        if let Some(namespace) = &self.built.server {
+            topology::install(&namespace.network, HOST_INTERFACE, &network.server)?;
         }
-        let [server, client] =
-            [&self.built.server, &self.built.client].map(|home| home.as_ref().map(|home| &home.network));
+        let [server, client] = [&self.built.server, &self.built.client]
+            .map(|namespace| namespace.as_ref().map(|namespace| &namespace.network));
         topology::route_tcp(network, server, client)?;
         let wire = self.built.wire(&self.part.place);
         if let Some(wire) = wire {
@@ -332,7 +331,7 @@ impl<'a> Running<'a> {
             self.drop_list = topology::drop_to_server(wire, network)?;
         }
         let between = &self.built.between;
-        let endpoints = self.built.homes().map(|home| (&home.network, HOST_INTERFACE));
+        let endpoints = self.built.namespaces().map(|namespace| (&namespace.network, HOST_INTERFACE));
         for (namespace, interface) in endpoints.chain(between.veths.iter().map(|name| (&between.namespace, *name))) {
             let (name, found) = topology::switch_segmentation_off(namespace, interface)?;
             self.report.offloads.insert(name, found);
@@ -355,50 +354,50 @@ impl<'a> Running<'a> {
             self.taps.push(self.mirror()?.tap("sender", tap.snaplen_bytes, ring_bytes)?);
         }
         let sender = self.built.server.as_ref().filter(|_| !self.part.has_sniffer);
-        for (name, home, kept) in [
+        for (name, namespace, kept) in [
             ("sender", sender, tap.snaplen_bytes),
             ("behind-bottleneck", self.built.client.as_ref(), tap.bottleneck_snaplen_bytes),
         ] {
-            if let Some(home) = home {
+            if let Some(namespace) = namespace {
                 let keeps = Keeps { bytes: kept, headers_of_cross_traffic: false };
                 let open = || Tap::open(name, HOST_INTERFACE, keeps, ring_bytes(size, kept), false);
-                self.taps.push(home.network.inside(open)?);
+                self.taps.push(namespace.network.inside(open)?);
             }
         }
         Ok(())
     }
 
-    fn start(&self, program: &Program, home: &Home) -> Result<Endpoint> {
+    fn start(&self, program: &Program, namespace: &EndpointNamespace) -> Result<Endpoint> {
         if program.awaits_simulator {
-            simulator::answer(&home.network)?;
+            simulator::answer(&namespace.network)?;
         }
-        Endpoint::start(program, self.part.orders.timer_slack_ns, &[], &home.network, &home.root)
+        Endpoint::start(program, self.part.orders.timer_slack_ns, &[], &namespace.network, &namespace.root)
     }
 
     fn listen(&mut self) -> Result<Readiness> {
-        let (orders, home) = (&self.part.orders, self.server_home()?);
-        let server = self.start(&orders.server, home)?;
+        let (orders, namespace) = (&self.part.orders, self.server_namespace()?);
+        let server = self.start(&orders.server, namespace)?;
         if orders.sampling.is_some() {
             self.events.attach(ROLES[0], server.process());
         }
-        let readiness = match wait_until_listening(&server, &home.network, orders.listen)? {
+        let readiness = match wait_until_listening(&server, &namespace.network, orders.listen)? {
             run::Readiness::Listens => Readiness::Listens,
             run::Readiness::Ended => Readiness::Ended,
             run::Readiness::Neither => Readiness::Neither,
         };
         // Where it has ended this answer says so.
-        self.has_said.server_gone = readiness == Readiness::Ended;
+        self.has_announced.server_gone = readiness == Readiness::Ended;
         self.server = Some(server);
         Ok(readiness)
     }
 
     fn fetch(&mut self) -> Result<()> {
-        let home = self.client_home()?;
+        let namespace = self.client_namespace()?;
         sleep(Duration::from_nanos(self.part.orders.start_shift_ns));
         self.sample()?;
         let used_before = Meter::Endpoints.used()?;
         let start = Instant::now();
-        let endpoint = self.start(&self.part.orders.client, home)?;
+        let endpoint = self.start(&self.part.orders.client, namespace)?;
         if let Some(Ok(sampler)) = &self.sampler {
             sampler.watch_client(endpoint.process());
         }
@@ -414,7 +413,7 @@ impl<'a> Running<'a> {
         self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);
         self.report.cpu_use = Some(Meter::Endpoints.used()?.since(&used_before, elapsed));
         self.stop_sampling();
-        let end = endpoint.end(&self.client_home()?.root)?;
+        let end = endpoint.end(&self.client_namespace()?.root)?;
         self.report.outcome = match (has_ended, end.exit_code) {
             (false, _) => Outcome::ClientTimeout,
             (true, Some(0)) => Outcome::Done,
@@ -442,8 +441,8 @@ impl<'a> Running<'a> {
 
     fn qdiscs(&self) -> Result<Vec<quiclab_orders::report::QdiscCounters>> {
         let mut all = Vec::new();
-        for home in self.built.homes() {
-            all.extend(counters::at(&home.network, &[HOST_INTERFACE])?);
+        for namespace in self.built.namespaces() {
+            all.extend(counters::at(&namespace.network, &[HOST_INTERFACE])?);
         }
         if let Some(wire) = self.built.wire(&self.part.place) {
             all.extend(counters::at(wire, &[TO_SERVER, TO_CLIENT])?);
@@ -458,8 +457,8 @@ impl<'a> Running<'a> {
         }
         self.stop_sampling();
         if let Some(server) = self.server.take() {
-            let end = server.end(&self.server_home()?.root)?;
-            if self.has_said.server_gone {
+            let end = server.end(&self.server_namespace()?.root)?;
+            if self.has_announced.server_gone {
                 self.report.outcome = match end.exit_code {
                     Some(NOT_SUPPORTED) => Outcome::Unsupported { role: "server".into() },
                     _ => Outcome::ServerEnded,
@@ -485,7 +484,8 @@ impl<'a> Running<'a> {
 
     fn finish(mut self) -> Result<()> {
         self.settle()?;
-        let logs = self.built.homes().map(|home| (home.network.name, home.root.outside(LOGS))).collect();
+        let logs =
+            self.built.namespaces().map(|namespace| (namespace.network.name, namespace.root.outside(LOGS))).collect();
         let finished = run::Finished { report: self.report, taps: self.taps, activity: self.activity, logs };
         answer::of_run_by(finished, &self.part.orders, &mut io::stdout(), |manifest, output| {
             write_line(&Answer::Results(Box::new(manifest)), output)

@@ -14,7 +14,7 @@ use super::mounting::mount_image;
 use crate::{
     namespace::Namespace,
     root::{ROOTS, Root, hosts_file},
-    walls::Walls,
+    sandbox::Sandbox,
 };
 
 /// Where the devices that endpoints may use are, in a folder for each role.
@@ -30,31 +30,31 @@ pub struct RoleDevices {
 }
 
 impl RoleDevices {
-    /// Mounts the root of the endpoint in `namespace` and behind `walls`, with room for `log_limit_bytes` in its logs and the shared
+    /// Mounts the root of the endpoint in `namespace` and in `sandbox`, with room for `log_limit_bytes` in its logs and the shared
     /// folder `own`.
     ///
     /// # Errors
     /// Where something cannot be mounted.
-    pub fn mount(&self, own: &str, namespace: &Namespace, walls: Walls, log_limit_bytes: u64) -> Result<Root> {
+    pub fn mount(&self, own: &str, namespace: &Namespace, sandbox: Sandbox, log_limit_bytes: u64) -> Result<Root> {
         let base = Path::new(ROOTS).join(namespace.name);
         let [image, memory, folder] = ["image", "memory", "root"].map(|name| base.join(name));
-        mount_image(&self.image, &image, walls.user_namespace())?;
+        mount_image(&self.image, &image, sandbox.user_namespace())?;
         mount_new("tmpfs", "memory", &memory, MsFlags::MS_NODEV, "size=25%")?;
         let [changes, work] = ["changes", "work"].map(|name| memory.join(name));
         for folder in [&changes, &work] {
             fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
         // It becomes the root folder.
-        walls.give(&changes)?;
+        sandbox.give(&changes)?;
         let layers = format!("lowerdir={},upperdir={},workdir={}", image.display(), changes.display(), work.display());
         mount_new("overlay", "overlay", &folder, MsFlags::MS_NODEV, &layers)?;
-        let root = Root::new(namespace.name, folder, Some(changes), false, walls);
+        let root = Root::new(namespace.name, folder, Some(changes), false, sandbox);
         // What it shows of the network is that of the namespace in which it is mounted.
         let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
         let system = root.place("/sys")?;
         namespace.inside(|| mount_new("sysfs", "sysfs", &system, flags, ""))?;
         root.furnish(own, &Path::new(DEVICES).join(namespace.name), log_limit_bytes)?;
-        mount_image(&self.stack, &root.place(STACK)?, root.walls().user_namespace())?;
+        mount_image(&self.stack, &root.place(STACK)?, root.sandbox().user_namespace())?;
         write_hosts(&root)?;
         Ok(root)
     }
@@ -65,5 +65,5 @@ fn write_hosts(root: &Root) -> Result<()> {
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let path: PathBuf = root.place("/etc/hosts")?;
     fs::write(&path, hosts_file()).with_context(|| path.display().to_string())?;
-    root.walls().give(&path)
+    root.sandbox().give(&path)
 }

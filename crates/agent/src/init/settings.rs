@@ -9,7 +9,7 @@ use quiclab_orders::{
 };
 
 use super::{random, send_sizes, thefts};
-use crate::{cpu::Meter, run::Life};
+use crate::{cpu::Meter, run::RunHooks};
 
 /// One for all networks. Endpoints can read it.
 const TCP_HYSTART: &str = "/sys/module/tcp_cubic/parameters/hystart";
@@ -37,7 +37,7 @@ impl<'a> WholeMachine<'a> {
     }
 }
 
-impl Life for WholeMachine<'_> {
+impl RunHooks for WholeMachine<'_> {
     fn meter(&self) -> Meter {
         Meter::Machine
     }

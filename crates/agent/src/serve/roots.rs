@@ -29,9 +29,9 @@ use crate::{
     jail::Users,
     namespace::Namespace,
     root::{ITS_OWN, ROOTS, Root, hosts_file, make_shared, shared},
+    sandbox::Sandbox,
     settling::Settling,
     topology::Topology,
-    walls::Walls,
 };
 
 /// Where the host's files are while the roots are being made.
@@ -71,16 +71,16 @@ pub struct Both {
 pub fn build(orders: &Orders, agent: u32) -> Result<(Topology, Both)> {
     prepare(orders)?;
     let [server_users, client_users] = users(agent)?;
-    let (server_walls, server) = Walls::raise("server", server_users)?;
-    let (client_walls, client) = Walls::raise("client", client_users)?;
+    let (server_sandbox, server) = Sandbox::create("server", server_users)?;
+    let (client_sandbox, client) = Sandbox::create("client", client_users)?;
     let topology = Topology::build(server, client, settling(orders))?;
     let limit = orders.log_limit_bytes;
-    let root = |walls, own: &str, files: &Option<HostFiles>, namespace: &Namespace| {
-        root(walls, own, &files.clone().unwrap_or_default(), namespace, limit)
+    let root = |sandbox, own: &str, files: &Option<HostFiles>, namespace: &Namespace| {
+        root(sandbox, own, &files.clone().unwrap_or_default(), namespace, limit)
             .with_context(|| format!("the {}'s files", namespace.name))
     };
-    let server = root(server_walls, WWW, &orders.server.host, &topology.server)?;
-    let client = root(client_walls, DOWNLOADS, &orders.client.host, &topology.client)?;
+    let server = root(server_sandbox, WWW, &orders.server.host, &topology.server)?;
+    let client = root(client_sandbox, DOWNLOADS, &orders.client.host, &topology.client)?;
     forget_host()?;
     Ok((topology, Both { server, client }))
 }
@@ -132,19 +132,19 @@ fn leave_host() -> Result<()> {
 }
 
 pub(crate) fn root(
-    walls: Walls,
+    sandbox: Sandbox,
     own: &str,
     files: &HostFiles,
     namespace: &Namespace,
     log_limit_bytes: u64,
 ) -> Result<Root> {
-    let users = walls.owner().map(|_| walls.user_namespace().try_clone_to_owned()).transpose()?;
+    let users = sandbox.owner().map(|_| sandbox.user_namespace().try_clone_to_owned()).transpose()?;
     let users = users.as_ref().map(AsFd::as_fd);
     let root = match &files.root {
-        Some(folder) => changeable(walls, &on_host(folder)?, namespace)?,
-        None => of_machine(walls, &on_host("/")?, namespace)?,
+        Some(folder) => changeable(sandbox, &on_host(folder)?, namespace)?,
+        None => of_machine(sandbox, &on_host("/")?, namespace)?,
     };
-    protect_processes(root.walls().processes())?;
+    protect_processes(root.sandbox().processes())?;
     mount_system(&root.place("/sys")?, namespace)?;
     root.furnish(own, Path::new("/dev"), log_limit_bytes)?;
     let stack = root.place(STACK)?;
@@ -171,29 +171,29 @@ fn replace_hosts(root: &Root, role: &str) -> Result<()> {
 }
 
 /// A root file system with memory over it: the endpoint can change every file, as it can in a container, and changes none on the machine.
-fn changeable(walls: Walls, base: &Path, namespace: &Namespace) -> Result<Root> {
+fn changeable(sandbox: Sandbox, base: &Path, namespace: &Namespace) -> Result<Root> {
     let place = Path::new(ROOTS).join(namespace.name);
     let [files, memory, folder] = ["files", "memory", "root"].map(|name| place.join(name));
-    bind_read_only(base, &files, walls.owner().map(|_| walls.user_namespace()))?;
+    bind_read_only(base, &files, sandbox.owner().map(|_| sandbox.user_namespace()))?;
     mount_new("tmpfs", "memory", &memory, MsFlags::MS_NODEV, CHANGES_ROOM)?;
     let [changes, work] = ["changes", "work"].map(|name| memory.join(name));
     for folder in [&changes, &work] {
         fs::create_dir(folder).with_context(|| folder.display().to_string())?;
     }
     // It becomes the root folder.
-    walls.give(&changes)?;
+    sandbox.give(&changes)?;
     let [files, upper, work] = [&files, &changes, &work].map(|folder| folder.display().to_string());
     // Only the machine's root may set the other kind of attributes, by which removed folders are marked.
-    let attributes = if walls.owner().is_some() { "" } else { ",userxattr" };
+    let attributes = if sandbox.owner().is_some() { "" } else { ",userxattr" };
     let layers = format!("lowerdir={files},upperdir={upper},workdir={work}{attributes}");
     mount_new("overlay", "overlay", &folder, MsFlags::MS_NODEV, &layers)?;
-    Ok(Root::new(namespace.name, folder, Some(changes), true, walls))
+    Ok(Root::new(namespace.name, folder, Some(changes), true, sandbox))
 }
 
 /// The files of the machine itself, for reading only.
-fn of_machine(walls: Walls, base: &Path, namespace: &Namespace) -> Result<Root> {
-    let root = Root::new(namespace.name, Path::new(ROOTS).join(namespace.name).join("root"), None, true, walls);
-    let users = root.walls().owner().map(|_| root.walls().user_namespace());
+fn of_machine(sandbox: Sandbox, base: &Path, namespace: &Namespace) -> Result<Root> {
+    let root = Root::new(namespace.name, Path::new(ROOTS).join(namespace.name).join("root"), None, true, sandbox);
+    let users = root.sandbox().owner().map(|_| root.sandbox().user_namespace());
     mount_new("tmpfs", "root", root.folder(), MsFlags::empty(), "mode=755")?;
     for entry in fs::read_dir(base).with_context(|| base.display().to_string())? {
         let entry = entry?;
@@ -210,7 +210,7 @@ fn of_machine(walls: Walls, base: &Path, namespace: &Namespace) -> Result<Root> 
         mount_new("tmpfs", "tmpfs", &root.outside("/var/tmp"), MsFlags::empty(), "mode=1777")?;
     }
     mount_new("tmpfs", "home", &root.outside("/root"), MsFlags::empty(), "mode=700")?;
-    root.walls().give(&root.outside("/root"))?;
+    root.sandbox().give(&root.outside("/root"))?;
     Ok(root)
 }
 

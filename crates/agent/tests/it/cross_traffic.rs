@@ -27,7 +27,7 @@ fn cross_frames(answer: &Answer, tap: usize, ipv6: bool) -> (u64, u32) {
     (count, longest)
 }
 
-fn beside(flow: CrossFlow, over_ipv6: bool) -> Answer {
+fn observations(flow: CrossFlow, over_ipv6: bool) -> Answer {
     let mut orders = orders(SERVER, CLIENT);
     orders.cross_traffic = Some(CrossTraffic { flow, over_ipv6, start_ns: 0, duration_ns: None });
     orders.tap.as_mut().unwrap().room_bytes = 64 << 20;
@@ -44,7 +44,7 @@ fn datagrams_over_ipv6_are_counted_at_both_ends_as_at_the_taps() {
     if !has_namespaces() {
         return;
     }
-    let answer = beside(CrossFlow::Udp { rate_bits_per_second: 4_000_000, datagram_bytes: 500 }, true);
+    let answer = observations(CrossFlow::Udp { rate_bits_per_second: 4_000_000, datagram_bytes: 500 }, true);
     let seen = answer.report.cross_traffic.as_ref().unwrap();
     let [sent, behind] = [0, 1].map(|tap| cross_frames(&answer, tap, true));
     assert!(seen.packets_sent > 10 && seen.is_complete, "{seen:?}");
@@ -60,7 +60,7 @@ fn a_tcp_connection_takes_its_share_and_its_losses_are_known() {
     if !has_namespaces() {
         return;
     }
-    let answer = beside(CrossFlow::Tcp { congestion_control: "reno".to_owned() }, false);
+    let answer = observations(CrossFlow::Tcp { congestion_control: "reno".to_owned() }, false);
     let seen = answer.report.cross_traffic.as_ref().unwrap();
     let [sent, behind] = [0, 1].map(|tap| cross_frames(&answer, tap, false));
     assert!(seen.is_complete && seen.packets_sent > 50, "{seen:?}");

@@ -1,7 +1,7 @@
 //! Words for settings, their values and groups of flows, in figures and tables: those of the file, and otherwise usual ones.
 
 mod read;
-mod usual;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
     FLOWS,
     plan::{distinguishing, scenario_labels},
 };
-use usual::usual;
+use words::words_of;
 
 /// What a file calls its settings, their values and its groups of flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,21 +47,22 @@ impl Labels {
     pub fn setting(&self, key: &str) -> String {
         let (group, plain) = of_group(key);
         let own = self.of(key).and_then(|labels| labels.name.clone());
-        let name = own.unwrap_or_else(|| usual(&plain).map_or_else(|| last_words(key), |usual| usual.name.to_owned()));
+        let name =
+            own.unwrap_or_else(|| words_of(&plain).map_or_else(|| last_words(key), |words| words.name.to_owned()));
         group.map_or(name.clone(), |group| format!("{}: {name}", self.group(group)))
     }
 
     /// The unit that values of a setting have in addition to their text; empty for most, whose text has one.
     pub fn unit(&self, key: &str) -> &'static str {
         let is_renamed = self.of(key).is_some_and(|labels| labels.name.is_some());
-        usual(&of_group(key).1).filter(|_| !is_renamed).map_or("", |usual| usual.unit)
+        words_of(&of_group(key).1).filter(|_| !is_renamed).map_or("", |words| words.unit)
     }
 
     /// A value alone, for a tick of an axis.
     pub fn value(&self, key: &str, text: &str) -> String {
         let own = self.of(key).and_then(|labels| labels.values.get(text).cloned());
-        let usual = || usual(&of_group(key).1)?.value(text);
-        own.or_else(|| usual().map(str::to_owned)).unwrap_or_else(|| text.replace('_', " "))
+        let known = || words_of(&of_group(key).1)?.value(text);
+        own.or_else(|| known().map(str::to_owned)).unwrap_or_else(|| text.replace('_', " "))
     }
 
     /// A value with what it is a value of, for a legend: `paced`, `buffer of 0.25 BDP`.
@@ -77,9 +78,9 @@ impl Labels {
             return words.clone();
         }
         let value = self.value(key, text);
-        match (own.and_then(|labels| labels.name.as_ref()), usual(plain)) {
+        match (own.and_then(|labels| labels.name.as_ref()), words_of(plain)) {
             (Some(name), _) => format!("{name} {value}"),
-            (None, Some(usual)) => usual.phrase(text).replace("{}", &value),
+            (None, Some(words)) => words.phrase(text).replace("{}", &value),
             (None, None) => match text {
                 "true" => last_words(key),
                 "false" => format!("no {}", last_words(key)),

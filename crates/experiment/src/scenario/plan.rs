@@ -68,7 +68,7 @@ impl Scenario {
     /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes, a
     /// setting among the overrides that is not one, a setting that has no effect in any run.
     pub fn plan(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
-        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, crate::beside::read_nothing)?;
+        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, crate::includes::read_nothing)?;
         check_groups(self, &set)?;
         let changes = self.changes.clone().overridden_by(set.clone());
         let plan = Self { changes, ..self.clone() }.expand(overrides)?;

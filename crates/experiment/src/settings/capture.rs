@@ -5,7 +5,7 @@ use quiclab_units::{ByteCount, Duration};
 use super::{
     Draft, Settings,
     declaration::section,
-    takes::{Flag, Takes as _, size, time},
+    value_parser::{Flag, ValueParser as _, size, time},
 };
 
 /// Ethernet, IPv6 and TCP headers with options: below this a packet cannot be told from another.

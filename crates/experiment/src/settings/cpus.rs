@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::Value;
 
-use super::takes::{Refused, Takes};
+use super::value_parser::{Refused, ValueParser};
 
 /// Largest number of a CPU, more than any machine has: a smaller number that this one lacks is found out when it is asked.
 const LARGEST: u32 = 8191;
@@ -49,7 +49,7 @@ impl fmt::Display for CpuList {
 /// A list such as `"0,2-5"`.
 pub(crate) struct Cpus;
 
-impl Takes for Cpus {
+impl ValueParser for Cpus {
     type Value = CpuList;
 
     fn read(&self, value: &Value) -> Result<CpuList, Refused> {

@@ -6,7 +6,7 @@
 
 use toml::Value;
 
-use super::takes::Refused;
+use super::value_parser::Refused;
 
 /// One setting of a `D`, which a file fills in, and of an `S`, which is resolved.
 pub(crate) struct Setting<D, S> {
@@ -70,7 +70,7 @@ pub(crate) enum Side {
 /// Declares a section: a type, its default, and the list of its settings.
 ///
 /// After the field, its type and its default stand, in this order:
-/// - `takes KIND`: what a file may write, with its range (`takes.rs`);
+/// - `takes KIND`: what a file may write, with its range (`value_parser.rs`);
 /// - `default_said TEXT`: what the reference says of the default, where that depends on something;
 /// - `neutral VALUE`: what earlier versions did, which had no such setting ([`Setting::neutral`]);
 /// - `formerly [KEY, ...]`: former keys, the latest first;
@@ -117,12 +117,12 @@ macro_rules! section {
                     key: concat!(stringify!($section), ".", stringify!($field)),
                     formerly: &[$($($former),+)?],
                     what: &[$($what),+],
-                    takes: || $crate::settings::takes::Takes::describe(&$takes),
-                    words: || $crate::settings::takes::Takes::words(&$takes),
-                    default: || $crate::settings::takes::Takes::write(&$takes, &$default),
+                    takes: || $crate::settings::value_parser::ValueParser::describe(&$takes),
+                    words: || $crate::settings::value_parser::ValueParser::words(&$takes),
+                    default: || $crate::settings::value_parser::ValueParser::write(&$takes, &$default),
                     default_said: $crate::settings::declaration::optional!($($said)?),
                     neutral: $crate::settings::declaration::optional!($(|| {
-                        $crate::settings::takes::Takes::write(&$takes, &$neutral)
+                        $crate::settings::value_parser::ValueParser::write(&$takes, &$neutral)
                     })?),
                     only_on: $crate::settings::declaration::optional!($($only)?),
                     values_on: &[$($($of),+)?],
@@ -132,7 +132,7 @@ macro_rules! section {
                         except: $crate::settings::declaration::optional!($($except)?),
                     })?),
                     read: |draft, value| {
-                        draft.settings.$section.$field = $crate::settings::takes::Takes::read(&$takes, value)?;
+                        draft.settings.$section.$field = $crate::settings::value_parser::ValueParser::read(&$takes, value)?;
                         Ok(())
                     },
                     reset: |draft| draft.settings.$section.$field = $default,
@@ -143,7 +143,7 @@ macro_rules! section {
                                 return None;
                             }
                         )?
-                        $crate::settings::takes::Takes::write(&$takes, &settings.$section.$field)
+                        $crate::settings::value_parser::ValueParser::write(&$takes, &settings.$section.$field)
                     },
                     is_implied: $crate::settings::declaration::either!($($implied)?; |_| false),
                 },

@@ -7,7 +7,7 @@ use super::{
     cpus::Cpus,
     declaration::section,
     path::{LARGEST_FRAME, LONGEST_DELAY},
-    takes::{Flag, Takes as _, count, rate, size, time, word, words},
+    value_parser::{Flag, ValueParser as _, count, rate, size, time, word, words},
 };
 
 /// `fq` keeps rates in 32 bits, as bytes per second, and takes the largest number for "none".

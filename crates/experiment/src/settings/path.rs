@@ -13,7 +13,7 @@ use super::{
     Draft, Settings,
     declaration::section,
     stages::{Included, Scenario, StageList, Stages},
-    takes::{PacketNumbers, Takes as _, Word as _, count, rate, size, time, word, words},
+    value_parser::{PacketNumbers, ValueParser as _, Word as _, count, rate, size, time, word, words},
 };
 
 /// The largest frame without jumbo frames: a bucket below it could never let one through.

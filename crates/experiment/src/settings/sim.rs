@@ -5,7 +5,7 @@ use quiclab_units::{Duration, Rate};
 use super::{
     Draft, Settings,
     declaration::section,
-    takes::{Takes as _, rate, time},
+    value_parser::{ValueParser as _, rate, time},
 };
 
 section! {

@@ -6,7 +6,7 @@ use super::{
     Draft, Settings,
     declaration::section,
     hosts::QdiscKind,
-    takes::{Quantity, Takes as _, Text, count, time, word, words},
+    value_parser::{Quantity, Text, ValueParser as _, count, time, word, words},
 };
 
 /// The contract counts probe timeouts in milliseconds.

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::{
     Draft, INCLUDE, SCENARIO, Settings,
-    takes::{Refused, Takes},
+    value_parser::{Refused, ValueParser},
 };
 
 /// The word for the settings of the bottleneck.
@@ -33,7 +33,7 @@ impl StageList {
 /// "bottleneck", or a list of tables.
 pub(crate) struct Stages;
 
-impl Takes for Stages {
+impl ValueParser for Stages {
     type Value = StageList;
 
     fn read(&self, value: &Value) -> Result<StageList, Refused> {
@@ -73,7 +73,7 @@ impl Takes for Stages {
 /// A scenario of the interop runner. Its stages take its place in the lists when the experiment is read.
 pub(crate) struct Scenario;
 
-impl Takes for Scenario {
+impl ValueParser for Scenario {
     type Value = Option<String>;
 
     fn read(&self, value: &Value) -> Result<Option<String>, Refused> {
@@ -100,7 +100,7 @@ impl Takes for Scenario {
 /// The name of an included path. In a file it is the name of the file, whose contents take its place when the experiment is read.
 pub(crate) struct Included;
 
-impl Takes for Included {
+impl ValueParser for Included {
     type Value = Option<String>;
 
     fn read(&self, value: &Value) -> Result<Option<String>, Refused> {

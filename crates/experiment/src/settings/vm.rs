@@ -5,7 +5,7 @@ use quiclab_units::Duration;
 use super::{
     Draft, Settings,
     declaration::section,
-    takes::{OneOf, count, time, word, words},
+    value_parser::{OneOf, count, time, word, words},
 };
 
 /// The kernel with the patch of kernel/patch, which quiclab builds itself.

@@ -8,7 +8,7 @@ use crate::stack::PERF;
 use super::{
     Draft, Settings, TRANSFER,
     declaration::section,
-    takes::{Flag, Quantity, Refused, Takes, Text, count, size, time, word, words},
+    value_parser::{Flag, Quantity, Refused, Text, ValueParser, count, size, time, word, words},
 };
 
 /// Number of files at most: more do not fit into the variables of an endpoint.
@@ -172,7 +172,7 @@ impl CertificateKinds {
     }
 }
 
-impl Takes for CertificateKinds {
+impl ValueParser for CertificateKinds {
     type Value = Certificate;
 
     fn read(&self, value: &Value) -> Result<Certificate, Refused> {

@@ -23,7 +23,7 @@ fn message(lines: &str, set: &[(&str, &str)], contents: &str) -> String {
     CONTENTS.with_borrow_mut(|own| contents.clone_into(own));
     let settings = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let overrides = Overrides { settings, ..Overrides::default() };
-    let planned = Experiment::parse_beside("x.toml", &with(lines), None, read)
+    let planned = Experiment::parse_with_includes("x.toml", &with(lines), None, read)
         .and_then(|experiment| experiment.plan(&stacks(), &overrides));
     planned.err().map_or_else(String::new, |error| error.to_string())
 }

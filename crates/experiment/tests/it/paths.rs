@@ -56,7 +56,8 @@ fn read(file: &NamedFile<'_>) -> Result<String, String> {
 fn plan_beside(lines: &str, set: &[(&str, &str)]) -> Result<Plan, String> {
     let settings = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let overrides = Overrides { settings, ..Overrides::default() };
-    let experiment = Experiment::parse_beside("x.toml", &with(lines), None, read).map_err(|error| error.to_string())?;
+    let experiment =
+        Experiment::parse_with_includes("x.toml", &with(lines), None, read).map_err(|error| error.to_string())?;
     experiment.plan(&stacks(), &overrides).map_err(|error| error.to_string())
 }
 

@@ -200,7 +200,7 @@ fn combinations_that_a_stack_does_not_claim_are_left_out_where_the_file_says_so_
             "quiche-0.24 bbr2 Paced"
         ]
     );
-    assert_eq!(found.left_out, 3);
+    assert_eq!(found.skipped, 3);
     // What does not go together is no matter of claims.
     let clash = plan_of("[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\n[hosts]\nserver_qdisc = \"fq_codel\"\n");
     assert!(clash.unwrap_err().to_string().contains("hosts.server_qdisc"));

@@ -2,7 +2,7 @@
 
 use quiclab_wire::{QuicForm, Role};
 
-use crate::cases::{Case, KIB, PLAIN, PathNeeds, files};
+use crate::case::{Case, KIB, PLAIN, PathNeeds, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 

@@ -2,7 +2,7 @@
 
 use quiclab_wire::CipherSuite;
 
-use crate::cases::{Case, MIB, PLAIN, files};
+use crate::case::{Case, MIB, PLAIN, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 

@@ -2,7 +2,7 @@
 
 use quiclab_wire::{QuicForm, Role};
 
-use crate::cases::{Case, MIB, PLAIN, files};
+use crate::case::{Case, MIB, PLAIN, files};
 use crate::checks::{Reasons, no_retry, one_connection};
 use crate::facts::{ConnectionFacts, Facts, PathFacts};
 

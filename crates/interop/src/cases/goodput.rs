@@ -1,6 +1,7 @@
 //! `goodput`: how much of a link a transfer uses. A measurement: it runs only when it is asked for by name.
 
-use crate::cases::{Case, MIB, PLAIN, files, transfer};
+use super::transfer;
+use crate::case::{Case, MIB, PLAIN, files};
 
 pub(super) const CASE: Case = Case {
     name: "goodput",

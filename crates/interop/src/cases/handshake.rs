@@ -1,6 +1,6 @@
 //! `handshake`: it completes.
 
-use crate::cases::{Case, KIB, PLAIN, files};
+use crate::case::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, no_retry, one_connection};
 use crate::facts::Facts;
 

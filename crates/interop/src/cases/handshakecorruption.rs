@@ -1,6 +1,7 @@
 //! `handshakecorruption`: handshakes complete although many packets arrive with a wrong byte.
 
-use crate::cases::{Case, handshakeloss};
+use super::handshakeloss;
+use crate::case::Case;
 
 pub(super) const CASE: Case = Case {
     name: "handshakecorruption",

@@ -2,7 +2,7 @@
 
 use quiclab_units::Duration;
 
-use crate::cases::{Case, KIB, PLAIN, files};
+use crate::case::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, version_1_connections};
 use crate::facts::Facts;
 

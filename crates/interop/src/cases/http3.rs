@@ -2,7 +2,7 @@
 
 use quiclab_wire::Role;
 
-use crate::cases::{Case, KIB, PLAIN, files};
+use crate::case::{Case, KIB, PLAIN, files};
 use crate::checks::{DATA, Reasons, one_connection};
 use crate::facts::Facts;
 

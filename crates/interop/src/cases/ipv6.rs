@@ -2,7 +2,7 @@
 
 use quiclab_experiment::run::IpVersion;
 
-use crate::cases::{Case, KIB, PLAIN, files};
+use crate::case::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 

@@ -3,7 +3,8 @@
 use quiclab_units::Duration;
 use quiclab_wire::{QuicForm, Role};
 
-use crate::cases::{Case, KIB, PLAIN, PathNeeds, files, handshake};
+use super::handshake;
+use crate::case::{Case, KIB, PLAIN, PathNeeds, files};
 use crate::checks::Reasons;
 use crate::facts::Facts;
 

@@ -2,7 +2,7 @@
 
 use quiclab_wire::Role;
 
-use crate::cases::{Case, PLAIN, files};
+use crate::case::{Case, PLAIN, files};
 use crate::checks::{DATA, HANDSHAKE, Reasons, one_connection};
 use crate::facts::Facts;
 

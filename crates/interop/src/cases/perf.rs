@@ -3,7 +3,7 @@
 use quiclab_units::ByteCount;
 use quiclab_wire::Role;
 
-use crate::cases::{Case, MIB, PLAIN, files};
+use crate::case::{Case, MIB, PLAIN, files};
 use crate::checks::{DATA, HANDSHAKE, Reasons, one_connection};
 use crate::facts::{ConnectionFacts, Facts, StreamFacts};
 

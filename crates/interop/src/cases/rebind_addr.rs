@@ -1,6 +1,7 @@
 //! `rebind-addr`: a connection survives that an address translator gives the client another address and port.
 
-use crate::cases::{Case, rebind_port};
+use super::rebind_port;
+use crate::case::Case;
 
 pub(super) const CASE: Case = Case {
     name: "rebind-addr",

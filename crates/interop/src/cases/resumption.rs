@@ -2,7 +2,7 @@
 
 use quiclab_wire::{QuicForm, Role};
 
-use crate::cases::{Case, KIB, PLAIN, files};
+use crate::case::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, two_connections};
 use crate::facts::{ConnectionFacts, Facts};
 

@@ -1,6 +1,6 @@
 //! `retry`: the client proves its address with a token.
 
-use crate::cases::{Case, KIB, PLAIN, files};
+use crate::case::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 

@@ -1,6 +1,6 @@
 //! `transfer`: data arrives.
 
-use crate::cases::{Case, MIB, PLAIN, files};
+use crate::case::{Case, MIB, PLAIN, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 

@@ -1,6 +1,7 @@
 //! `transfercorruption`: data arrives although packets arrive with a wrong byte.
 
-use crate::cases::{Case, transferloss};
+use super::transferloss;
+use crate::case::Case;
 
 pub(super) const CASE: Case = Case {
     name: "transfercorruption",

@@ -1,6 +1,7 @@
 //! `transferloss`: data arrives although packets are lost.
 
-use crate::cases::{Case, MIB, PLAIN, files, transfer};
+use super::transfer;
+use crate::case::{Case, MIB, PLAIN, files};
 
 pub(super) const CASE: Case = Case {
     name: "transferloss",

@@ -2,7 +2,7 @@
 
 use quiclab_wire::{Role, VERSION_2};
 
-use crate::cases::{Case, KIB, PLAIN, files};
+use crate::case::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, connections, version_names};
 use crate::facts::Facts;
 

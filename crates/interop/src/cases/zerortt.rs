@@ -4,7 +4,7 @@ use quiclab_units::ByteCount;
 use quiclab_wire::{QuicForm, Role};
 
 use super::resumption::session;
-use crate::cases::{Case, Files, PLAIN};
+use crate::case::{Case, Files, PLAIN};
 use crate::checks::{HANDSHAKE, Reasons, two_connections};
 use crate::facts::Facts;
 

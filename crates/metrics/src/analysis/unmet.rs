@@ -7,13 +7,13 @@ use quiclab_wire::{Capture, Flow, FlowProtocol, Role};
 use super::{FlowMeter, MOST_LATE_FLOWS, start::Start};
 use crate::{
     direction::DirectionMeter,
-    needs::{Need, Unmet},
+    needs::{MissingEvidence, Need},
     warnings::WarningCode,
 };
 
 /// What the file does not show of any flow.
-pub(super) fn unmet_of_capture(capture: &Capture, packets: u64) -> Unmet {
-    let mut unmet = Unmet::default();
+pub(super) fn unmet_of_capture(capture: &Capture, packets: u64) -> MissingEvidence {
+    let mut unmet = MissingEvidence::default();
     if let Some(cut) = capture.truncation {
         let reason = format!(
             "the capture is truncated in the middle of a record at byte {}: packets after it are missing",
@@ -35,8 +35,8 @@ pub(super) fn unmet_of_flow(
     meters: &[FlowMeter],
     flows: &[Flow],
     late: &BTreeMap<(u32, SocketAddr), Vec<usize>>,
-    mut unmet: Unmet,
-) -> Unmet {
+    mut unmet: MissingEvidence,
+) -> MissingEvidence {
     let (meter, flow) = (&meters[index], &flows[index]);
     let has_hello = flow.tls_handshake().is_some_and(|tls| tls.offer.is_some());
     // A ClientHello may have been there that could not be read.

@@ -1,7 +1,7 @@
 //! What a sender's packets do not show: which needs of metrics they leave unmet, and what is odd about them.
 
 use crate::decryption::DecryptionCounts;
-use crate::needs::{MOST_UNMET, Need, Subject, Unmet};
+use crate::needs::{MOST_UNMET, MissingEvidence, Need, Subject};
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 
@@ -41,7 +41,7 @@ impl DirectionMeter {
     }
 
     /// What metrics need and this sender's packets do not show. `unmet` has what concerns the whole flow already.
-    pub(super) fn add_unmet(&self, subject: Subject, unmet: &mut Unmet) {
+    pub(super) fn add_unmet(&self, subject: Subject, unmet: &mut MissingEvidence) {
         let packets = self.packets();
         let gaps = self.packets.gaps();
         unmet.add_share(Need::OrderedTimes, WarningCode::TimeBackwards, gaps.backwards(), packets, &|| {

@@ -12,7 +12,7 @@ use super::class::HandshakeClass;
 use super::classifier::HandshakeClassifier;
 
 /// A handshake that is not over so long after the last one that began with it is handed out as it is.
-const PATIENCE: Duration = Duration::from_nanos(10_000_000_000);
+const TIMEOUT: Duration = Duration::from_nanos(10_000_000_000);
 /// Handshakes that are forgotten together.
 const HANDSHAKES_PER_EPOCH: usize = 4_096;
 /// An epoch takes handshakes for so long.
@@ -150,7 +150,7 @@ impl HandshakeStream {
 
     /// The number of the epoch in which a handshake begins now.
     fn epoch_for(&mut self, now: Time, on_handshake: &mut dyn FnMut(SeenHandshake)) -> u64 {
-        let is_over = |epoch: &Epoch| now.checked_since(epoch.last).is_some_and(|time| time > PATIENCE);
+        let is_over = |epoch: &Epoch| now.checked_since(epoch.last).is_some_and(|time| time > TIMEOUT);
         while self.epochs.front().is_some_and(is_over) {
             self.close_first(on_handshake);
         }

@@ -1,6 +1,6 @@
 //! The procedures as a whole, on numbers of which the truth is known.
 
-use super::{Estimate, alpha_at_look, holm};
+use super::{Estimate, alpha_at_analysis, holm};
 
 const ALPHA: f64 = 0.05;
 const EXPERIMENTS: u64 = 2_000;
@@ -47,7 +47,7 @@ fn finds(draws: &mut Draws, metrics: usize, difference: f64, rounded: bool) -> b
         }
         let resolution = if rounded { 1.0 } else { 0.0 };
         let values: Vec<_> = pairs.iter().map(|pairs| Estimate::paired(pairs, 1.0, resolution).unwrap().p()).collect();
-        if holm(&values).iter().any(|p| *p <= alpha_at_look(ALPHA, look)) {
+        if holm(&values).iter().any(|p| *p <= alpha_at_analysis(ALPHA, look)) {
             return true;
         }
     }
@@ -115,7 +115,7 @@ fn passes(draws: &mut Draws, resolution: f64) -> bool {
         while pairs.len() < count {
             pairs.push((10.0, if draws.uniform() < 0.5 { 10.0 } else { 11.0 }));
         }
-        let (_, high) = Estimate::paired(&pairs, 1.05, resolution).unwrap().interval(alpha_at_look(ALPHA, look));
+        let (_, high) = Estimate::paired(&pairs, 1.05, resolution).unwrap().interval(alpha_at_analysis(ALPHA, look));
         if high <= 0.0 {
             return true;
         }

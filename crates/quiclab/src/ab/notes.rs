@@ -17,7 +17,7 @@ pub fn notes(bench: &Bench, pairing: &Pairing, plans: &[[Plan; 2]]) -> Vec<Strin
         for (key, [one, other]) in unintended(left, right, &toggled) {
             add(format!("A and B also differ in {key}: {one} and {other}"));
         }
-        let is_own = |side: usize, name: &String| bench.laboratories[side].supplies.own.contains(name);
+        let is_own = |side: usize, name: &String| bench.laboratories[side].stack_store.own.contains(name);
         if is_own(0, &left.stack.client) && is_own(0, &left.stack.server) && is_own(1, &right.stack.client) {
             add("each side is its own client; --set stack.client=NAME measures both servers with one client".to_owned());
         }

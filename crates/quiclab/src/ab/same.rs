@@ -46,8 +46,10 @@ fn with_names_of(settings: &Settings, others: &Settings) -> Settings {
 
 fn have_same_files(laboratories: &[Laboratory; 2], names: &[String; 2]) -> Result<bool> {
     let [one, other] = [laboratories[0].build(&names[0])?, laboratories[1].build(&names[1])?];
-    let manifests =
-        [&laboratories[0].supplies.source(&names[0])?.manifest, &laboratories[1].supplies.source(&names[1])?.manifest];
+    let manifests = [
+        &laboratories[0].stack_store.source(&names[0])?.manifest,
+        &laboratories[1].stack_store.source(&names[1])?.manifest,
+    ];
     Ok(one.digest == other.digest && acts_like(manifests[0], manifests[1]))
 }
 

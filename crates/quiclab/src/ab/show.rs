@@ -40,7 +40,7 @@ pub fn show(
     check(judge)?;
     if let Some(path) = &judge.html {
         folder::write_at(path, render_comparison_html(comparison, inputs))?;
-        tell!("page with figures: {}", path.display());
+        status!("page with figures: {}", path.display());
     }
     match judge.markdown.as_deref() {
         Some(path) if path == Path::new(STANDARD_OUTPUT) => output::print(&render_comparison_markdown(comparison))?,
@@ -63,7 +63,7 @@ pub fn show(
 /// # Errors
 /// Where a file cannot be written.
 pub fn show_no_verdict(reason: &str, question: &Question, judge: &JudgeOptions) -> Result<u8> {
-    tell!("quiclab: no verdict: {reason}");
+    status!("quiclab: no verdict: {reason}");
     let text = format!("**No verdict.** {reason}\n");
     match judge.markdown.as_deref() {
         Some(path) if path == Path::new(STANDARD_OUTPUT) => output::print(&text)?,

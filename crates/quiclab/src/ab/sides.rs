@@ -104,11 +104,11 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
     }
     let laboratory =
         open(&StackOptions { folder: arguments.stacks.clone(), ..StackOptions::default() }, signals::stop_flag()?)?;
-    match laboratory.supplies.sources.get(typed) {
+    match laboratory.stack_store.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {
             let known =
-                laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+                laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             bail!(
                 "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, or one of {known}"
             )

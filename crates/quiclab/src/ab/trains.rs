@@ -42,7 +42,7 @@ pub fn differences(
         let label = pair.map_or(settings.stack.name.as_str(), |pair| &pair.label);
         match difference(label, [left, right], out) {
             Ok(difference) => found.extend(difference),
-            Err(error) => tell!("quiclab: the first differing train is not shown: {error:#}"),
+            Err(error) => status!("quiclab: the first differing train is not shown: {error:#}"),
         }
     }
     found

@@ -315,7 +315,7 @@ mod tests {
             congestion_window: None,
             lost: None,
             path: None,
-            looked: None,
+            packet_summary: None,
         }
     }
 

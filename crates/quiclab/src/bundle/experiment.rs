@@ -9,19 +9,19 @@ use std::{
 use anyhow::Result;
 use quiclab_inputs::read_all_text;
 
-use crate::{beside, given::MOST_TEXT_BYTES, run::read_text};
+use crate::{bounded_input::MOST_TEXT_BYTES, includes, run::read_text};
 
 /// The experiment file and the files that it names, by their names in the bundle. Empty where the file is not there, which is said.
 ///
 /// # Errors
 /// Where `given` cannot be read.
-pub fn files(given: Option<&Path>, command: &str) -> Result<BTreeMap<String, PathBuf>> {
-    let found = match given {
+pub fn files(bounded_input: Option<&Path>, command: &str) -> Result<BTreeMap<String, PathBuf>> {
+    let found = match bounded_input {
         Some(path) => Some(path.to_path_buf()),
         None => command_words(command).map(PathBuf::from).find(|path| path.is_file()),
     };
     let Some(path) = found else {
-        tell!(
+        status!(
             "quiclab: skipping the experiment file: {command:?} names none that is there; the settings of each run are in its \
              run.toml\nhint: --experiment FILE"
         );
@@ -34,7 +34,7 @@ pub fn files(given: Option<&Path>, command: &str) -> Result<BTreeMap<String, Pat
     let mut named = named_files(table, "");
     while let Some((name, is_path)) = named.pop() {
         // By the rule of the verbs that run experiments: whoever wrote this one does not choose what else of this machine is packed.
-        let Ok(file) = beside::open(folder, &name, Some("")) else { continue };
+        let Ok(file) = includes::open(folder, &name, Some("")) else { continue };
         let path = real(&folder.join(&name));
         let is_new = files.insert(name_of(&path), path).is_none();
         if is_path

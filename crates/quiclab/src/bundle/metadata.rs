@@ -60,9 +60,13 @@ pub fn citation(about: &About, arguments: &BundleArguments) -> String {
     let _ = writeln!(text, "title: {}\nauthors:", quoted(&about.title));
     for author in authors(arguments) {
         match author.split_once(',') {
-            Some((family, given)) => {
-                let _ =
-                    writeln!(text, "  - family-names: {}\n    given-names: {}", quoted(family), quoted(given.trim()));
+            Some((family, bounded_input)) => {
+                let _ = writeln!(
+                    text,
+                    "  - family-names: {}\n    given-names: {}",
+                    quoted(family),
+                    quoted(bounded_input.trim())
+                );
             }
             None => {
                 let _ = writeln!(text, "  - name: {}", quoted(&author));

@@ -11,7 +11,7 @@ use quiclab_experiment::AnyRun;
 use quiclab_record::RunFile;
 use quiclab_testbed::{
     stack::all_files,
-    supplies::{StackRequest, Supplies},
+    stack_store::{StackRequest, StackStore},
     testbed::{default_testbed, testbed_of},
 };
 use serde::{Deserialize, Serialize};
@@ -52,16 +52,16 @@ pub fn find(runs: &BTreeMap<String, RunFile<AnyRun>>, options: &StackOptions) ->
     let testbed = testbed_of(&first.versions).unwrap_or_else(|_| default_testbed());
     let StackOptions { folder, own, replace, .. } = options.clone();
     let request = StackRequest { folder, own, replace, rebuild: false };
-    let supplies = match Supplies::find(&*testbed, &request, Arc::default(), progress::say) {
-        Ok(supplies) => supplies,
+    let stack_store = match StackStore::find(&*testbed, &request, Arc::default(), progress::say) {
+        Ok(stack_store) => stack_store,
         Err(error) => {
-            tell!("quiclab: skipping the files of the stacks: {error:#}");
+            status!("quiclab: skipping the files of the stacks: {error:#}");
             return Ok(packed);
         }
     };
     for name in names {
-        let Ok(source) = supplies.source(&name) else {
-            tell!("quiclab: skipping the files of {name}, which is not among the stacks here\nhint: --stack PATH");
+        let Ok(source) = stack_store.source(&name) else {
+            status!("quiclab: skipping the files of {name}, which is not among the stacks here\nhint: --stack PATH");
             continue;
         };
         let top = testbed.stacks_folder();

@@ -5,8 +5,11 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use clap::Args;
 use quiclab_report::{Condition, metric_names};
 
-use super::{Output, SetOptions, parse_filter, set::parse_setting, testbeds};
-use crate::completion;
+use super::{
+    set::{SetOptions, parse_setting},
+    setting_values,
+    shared::{Output, parse_filter, testbeds},
+};
 
 /// Arguments of `quiclab ab`.
 #[derive(Debug, Args)]
@@ -17,10 +20,10 @@ pub struct AbArguments {
     #[arg(value_name = "A B [FILE]")]
     pub paths: Vec<String>,
     /// A setting for A only, such as stack.gso=on; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting, add = completion::settings())]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting, add = setting_values::settings())]
     pub a: Vec<(String, String)>,
     /// A setting for B only; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting, add = completion::settings())]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting, add = setting_values::settings())]
     pub b: Vec<(String, String)>,
     #[command(flatten)]
     pub set: SetOptions,
@@ -28,7 +31,7 @@ pub struct AbArguments {
     #[arg(long)]
     pub profile: Option<String>,
     /// Run only what has this setting; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = completion::settings())]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = setting_values::settings())]
     pub filter: Vec<(String, String)>,
     /// Number of repetitions per side, instead of the file's; with --until-decided the number before the first decision, at least 3
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use quiclab_advise::QUIC_CLIENTS;
 use quiclab_units::{ByteCount, Duration, Rate};
 
-use super::{Output, parse_positive};
+use super::shared::{Output, parse_positive};
 
 /// Arguments of `quiclab advise`.
 #[derive(Debug, Args)]

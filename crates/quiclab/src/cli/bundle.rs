@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Output, StackOptions};
+use super::shared::{Output, StackOptions};
 
 /// Arguments of `quiclab bundle`.
 #[derive(Debug, Args)]

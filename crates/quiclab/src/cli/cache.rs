@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use quiclab_units::ByteCount;
 
-use super::Output;
+use super::shared::Output;
 
 /// Arguments of `quiclab cache`.
 #[derive(Debug, Args)]

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Output, SetOptions, StackOptions};
+use super::{
+    set::SetOptions,
+    shared::{Output, StackOptions},
+};
 
 /// Arguments of `quiclab handshakes`.
 #[derive(Debug, Args)]

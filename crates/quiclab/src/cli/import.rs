@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use quiclab_experiment::{run::Http, stack::Role};
 
-use super::{Output, StackOptions};
+use super::shared::{Output, StackOptions};
 
 /// Arguments of `quiclab stacks import`.
 #[derive(Debug, Args)]

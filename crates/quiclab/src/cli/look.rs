@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quiclab_units::Duration;
 
-use super::Output;
+use super::shared::Output;
 
 /// Arguments of `quiclab look`.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quiclab_units::Duration;
 
-use super::{Output, parse_positive};
+use super::shared::{Output, parse_positive};
 
 /// Arguments of `quiclab packets`.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Output, StackOptions, testbeds};
+use super::shared::{Output, StackOptions, testbeds};
 
 /// Arguments of `quiclab perform`.
 #[derive(Debug, Args)]

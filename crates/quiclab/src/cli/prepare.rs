@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{SetOptions, StackOptions, values::parse_sha256};
+use super::{set::SetOptions, shared::StackOptions, values::parse_sha256};
 
 /// Arguments of `quiclab prepare`.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 use quiclab_metrics::INITIAL_RTT;
 use quiclab_units::Duration;
 
-use super::{Output, parse_positive};
+use super::shared::{Output, parse_positive};
 
 /// Largest number of samples that one argument stands for.
 const MOST_SAMPLES: u32 = 100_000;

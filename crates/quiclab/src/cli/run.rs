@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Output, SetOptions, StackOptions, parse_filter, testbeds};
-use crate::completion;
+use super::{
+    set::SetOptions,
+    setting_values,
+    shared::{Output, StackOptions, parse_filter, testbeds},
+};
 
 /// Repetitions at which `quiclab run --until-decided` gives up.
 pub const MOST_REPETITIONS: u32 = 100;
@@ -32,7 +35,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "N", requires = "until_decided", default_value_t = MOST_REPETITIONS, value_parser = clap::value_parser!(u32).range(2..))]
     pub most_repetitions: u32,
     /// Run only what has this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = completion::settings())]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = setting_values::settings())]
     pub filter: Vec<(String, String)>,
     #[command(flatten)]
     pub set: SetOptions,

@@ -7,7 +7,7 @@ use quiclab_scan::KeyShareGroup;
 use quiclab_targets::Frequency;
 use quiclab_units::Duration;
 
-use super::Output;
+use super::shared::Output;
 
 /// Arguments of `quiclab scan`.
 #[derive(Debug, Args)]

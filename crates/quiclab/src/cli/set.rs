@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use crate::completion;
+use super::setting_values;
 
 /// Settings given on the command line.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SetOptions {
     /// Replace a setting of the file, such as path.rate="20 Mbit/s" or stack.name=quiche; a list becomes an axis of the matrix:
     /// path.rate="10 Mbit/s,20 Mbit/s"; can be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting, add = completion::settings())]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting, add = setting_values::settings())]
     pub settings: Vec<(String, String)>,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Output;
+use super::shared::Output;
 
 /// Arguments of `quiclab stacks try`.
 #[derive(Debug, Args)]

@@ -103,6 +103,6 @@ fn metrics_in_words(metrics: &QlogMetrics) -> String {
         ("pacing_rate", plain(metrics.pacing_rate_bps)),
         ("pto_count", plain(metrics.pto_count)),
     ];
-    let said = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value?)));
-    said.collect::<Vec<_>>().join(", ")
+    let output_tail = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value?)));
+    output_tail.collect::<Vec<_>>().join(", ")
 }

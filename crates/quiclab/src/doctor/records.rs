@@ -59,10 +59,10 @@ pub fn check(folders: &[PathBuf], is_json: bool) -> Result<u8> {
         text.push_str(&format!("{} records, {} damaged\n", checked.len(), damaged.len()));
         output::print(&text)?;
         if without_hashes > 0 {
-            tell!("quiclab: {without_hashes} records of earlier versions have no hashes; only lengths were checked");
+            status!("quiclab: {without_hashes} records of earlier versions have no hashes; only lengths were checked");
         }
         if !damaged.is_empty() {
-            tell!("hint: the command that made a record performs its run again and keeps the damaged one");
+            status!("hint: the command that made a record performs its run again and keeps the damaged one");
         }
     }
     Ok(u8::from(!damaged.is_empty()))

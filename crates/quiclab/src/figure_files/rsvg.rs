@@ -76,13 +76,13 @@ fn convert_by(program: &str, svg: &str, format: Format, timeout: Duration) -> Re
         let status = wait(&mut child, timeout);
         (status, output.join(), errors.join())
     });
-    let said = errors.ok().and_then(Result::ok).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let output_tail = errors.ok().and_then(Result::ok).unwrap_or_default();
+    let output_tail = String::from_utf8_lossy(&output_tail).trim().to_owned();
     let Some(status) = status? else {
         bail!("{program} did not end within {} s and was killed", timeout.as_secs_f64());
     };
     if !status.success() {
-        bail!("{program}: {status}: {said}");
+        bail!("{program}: {status}: {output_tail}");
     }
     let output = output.map_err(|_| anyhow!("{program}: its output could not be read"))??;
     if output.is_empty() {

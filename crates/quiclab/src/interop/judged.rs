@@ -15,7 +15,7 @@ use quiclab_wire::CaptureReader;
 use super::selection::Pairing;
 use quiclab_units::ShowPath;
 
-use crate::given::MOST_TEXT_BYTES;
+use crate::bounded_input::MOST_TEXT_BYTES;
 use crate::results::FAILURES_FOLDER;
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not, nor has one whose record is damaged: it

@@ -96,7 +96,7 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
     let (imported, missing) = implementations::with_role(file, role, laboratory)?;
     let role = quiclab_experiment::run::word(&role);
     if !missing.is_empty() {
-        tell!("quiclab: warning: skipping images that were not imported, as {role}: {}", missing.join(", "));
+        status!("quiclab: warning: skipping images that were not imported, as {role}: {}", missing.join(", "));
     }
     if imported.is_empty() {
         bail!(
@@ -109,11 +109,15 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
 
 fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Result<Vec<&'a StackManifest>> {
     if names.is_empty() {
-        return Ok(laboratory.supplies.usual().filter(|manifest| manifest.is_quic() && manifest.has(role)).collect());
+        return Ok(laboratory
+            .stack_store
+            .usual()
+            .filter(|manifest| manifest.is_quic() && manifest.has(role))
+            .collect());
     }
     let mut chosen = Vec::new();
     for name in names.iter().collect::<BTreeSet<_>>() {
-        let manifest = &laboratory.supplies.source(name)?.manifest;
+        let manifest = &laboratory.stack_store.source(name)?.manifest;
         if !manifest.is_quic() || !manifest.has(role) {
             bail!("{name}: has no QUIC {}; expected a stack with one", quiclab_experiment::run::word(&role));
         }
@@ -149,5 +153,5 @@ fn run_if_supported(
     if !client.test_cases.client.contains(case.client_test_case) || !client.ip.contains(&case.ip) || !speaks {
         return Ok(Err(Side::Client));
     }
-    run_of(case, &server.name, &client.name, seed, &laboratory.supplies.manifests()).map(Ok)
+    run_of(case, &server.name, &client.name, seed, &laboratory.stack_store.manifests()).map(Ok)
 }

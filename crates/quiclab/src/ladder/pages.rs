@@ -14,7 +14,7 @@ use quiclab_units::ShowPath;
 use quiclab_wire::DissectorSettings;
 
 use super::{dropped, logged, read};
-use crate::{folder, moved};
+use crate::{folder, path_summary};
 
 /// Where ladders are, in a folder of results.
 pub const LADDERS_FOLDER: &str = "ladders";
@@ -56,8 +56,12 @@ fn of_run(
     dropped::name(&mut ladder, run, observed);
     logged::add(&mut ladder, folder);
     ladder.title = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    ladder.run =
-        Some(LadderRun { run: run.clone(), metrics: metrics.cloned(), path: moved::summary(run, observed), failure });
+    ladder.run = Some(LadderRun {
+        run: run.clone(),
+        metrics: metrics.cloned(),
+        path: path_summary::summary(run, observed),
+        failure,
+    });
     Ok(Some(ladder))
 }
 

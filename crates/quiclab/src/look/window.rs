@@ -98,10 +98,11 @@ mod tests {
     fn more_than_a_million_packets_say_from_where_to_go_on() {
         let all = Window::default();
         assert!(!all.ends_before(u64::MAX, MOST_PACKETS - 1) && all.ends_before(0, MOST_PACKETS));
-        let said = all.what_is_missing(Some(12_345_678_901), MOST_PACKETS).unwrap();
+        let output_tail = all.what_is_missing(Some(12_345_678_901), MOST_PACKETS).unwrap();
         assert!(
-            said.starts_with("Only 1000000 packets are shown, up to 12345ms") && said.contains("--from 12345ms shows"),
-            "{said}"
+            output_tail.starts_with("Only 1000000 packets are shown, up to 12345ms")
+                && output_tail.contains("--from 12345ms shows"),
+            "{output_tail}"
         );
         assert_eq!(all.what_is_missing(None, 7), None);
     }

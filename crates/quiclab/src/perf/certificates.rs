@@ -59,7 +59,7 @@ pub fn check(arguments: &PerfArguments, authority: &str) -> Result<()> {
         Some(pin) if *pin == found => Ok(()),
         Some(pin) => bail!("--pin: the server's authority has SHA-256 {found}, expected {pin}"),
         None if arguments.insecure => {
-            tell!("quiclab: --insecure: the server's certificate is not verified");
+            status!("quiclab: --insecure: the server's certificate is not verified");
             Ok(())
         }
         None => bail!(

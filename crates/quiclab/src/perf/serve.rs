@@ -20,10 +20,10 @@ use super::{
     test::start_server,
     usage,
 };
-use crate::{cli::PerfArguments, output, signals, stacks::said};
+use crate::{cli::PerfArguments, output, signals, stacks::output_tail};
 
 /// Time between two looks.
-const GLANCE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// A client that says nothing for so long has gone.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the connection of a client that is refused stays.
@@ -46,7 +46,7 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
     let listener = TcpListener::bind((any, counters)).with_context(|| format!("TCP port {counters}"))?;
     listener.set_nonblocking(true).context("TCP")?;
     let mut end = start_server(arguments, place)
-        .inspect_err(|_| tell!("{}", said::in_words(&said::of_run(&place.shared.join("logs")))))?;
+        .inspect_err(|_| status!("{}", output_tail::in_words(&output_tail::of_run(&place.shared.join("logs")))))?;
     let pin = certificates::pin_of(&authority)?;
     let kind = port_kind(place.transport);
     let tcp = if arguments.tcp { " --tcp" } else { "" };
@@ -61,7 +61,7 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
     while !place.stop.load(Ordering::Relaxed) {
         end.read()?;
         if let Some(exit) = end.endpoint.poll()? {
-            tell!("{}", said::in_words(&said::of_run(&place.shared.join("logs"))));
+            status!("{}", output_tail::in_words(&output_tail::of_run(&place.shared.join("logs"))));
             anyhow::bail!("the server ended by itself: {exit}");
         }
         // First, so that one that has gone is no hindrance.
@@ -82,11 +82,11 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
                     refused.push((stream, Instant::now()));
                 }
             } else if stream.set_nonblocking(true).is_ok() {
-                tell!("quiclab: counters are read by {from}");
+                status!("quiclab: counters are read by {from}");
                 client = Some(Client { stream, lines: Lines::default(), heard: Instant::now() });
             }
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
     end.endpoint.end();
     Ok(signals::INTERRUPTED)

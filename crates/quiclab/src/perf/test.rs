@@ -25,10 +25,10 @@ use super::{
     machine::Machine,
     show, usage,
 };
-use crate::{cli::PerfArguments, given, output};
+use crate::{bounded_input, cli::PerfArguments, output};
 
 /// Time between two looks at all ends.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// What a server may take until its socket is there.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(10);
 /// When memory is looked at first.
@@ -77,7 +77,7 @@ impl Server {
         let address = resolve(host, arguments)?;
         let client = place.client.as_ref().context("no client")?;
         if let Some(path) = &arguments.authority {
-            let text = given::read_text(path, given::MOST_TEXT_BYTES, "a certificate")?;
+            let text = bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "a certificate")?;
             trust(&certs, &text)?;
             let name = arguments.server_name.as_ref().unwrap_or(host);
             client.root.set_hosts(&format!("{} {name}\n", address.ip()))?;
@@ -192,7 +192,7 @@ pub fn start_server(arguments: &PerfArguments, place: &Place) -> Result<End> {
             ))
             .into());
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(end)
 }
@@ -262,14 +262,14 @@ impl Test<'_> {
         let mut rows = Vec::new();
         let step = Duration::from_secs_f64(arguments.interval);
         let mut due = step;
-        let (mut moved, mut moved_bytes) = (start + HANDSHAKE, 0);
+        let (mut path_summary, mut moved_bytes) = (start + HANDSHAKE, 0);
         let mut interrupted = false;
         let mut drops = before.clients[0].socket_drops;
         let mut rest: Option<(Instant, u64)> = None;
         let mut seen = false;
         let mut after;
         loop {
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
             if let Some(profiler) = &mut profiler {
                 profiler.take(&roots);
             }
@@ -283,7 +283,7 @@ impl Test<'_> {
             set_drops(&mut after.clients, drops);
             let bytes: u64 = self.load.directions().iter().map(|direction| after.bytes(*direction)).sum();
             if bytes > moved_bytes {
-                (moved, moved_bytes) = (Instant::now(), bytes);
+                (path_summary, moved_bytes) = (Instant::now(), bytes);
             }
             let mut running = false;
             for client in &mut clients {
@@ -315,7 +315,7 @@ impl Test<'_> {
                 } else if since.elapsed() > REST {
                     break;
                 }
-            } else if Instant::now().saturating_duration_since(moved) > STALL {
+            } else if Instant::now().saturating_duration_since(path_summary) > STALL {
                 return Err(Failure(stalled(&after, self.load.directions()[0])).into());
             }
         }

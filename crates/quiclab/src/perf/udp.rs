@@ -34,9 +34,9 @@ use flow::Counters;
 pub use serve::serve;
 
 /// Time between two looks at both ends.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// What a test may do until its first datagram arrives.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long what is on the way may take after the last one was sent.
 const REST: Duration = Duration::from_millis(500);
 /// Time between two datagrams that show a server where to send.
@@ -85,7 +85,7 @@ pub fn udp(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<u8> {
         let (rows, summary, interrupted) = match one_test(arguments, test, address, &mut connection, stop) {
             Ok(outcome) => outcome,
             Err(error) if error.is::<Failure>() => {
-                tell!("quiclab: {error:#}");
+                status!("quiclab: {error:#}");
                 return Ok(1);
             }
             Err(error) => return Err(error),
@@ -146,7 +146,7 @@ fn one_test(
     let mut over: Option<Instant> = None;
     let (mut interrupted, mut ends);
     loop {
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
         interrupted = stop.load(Ordering::Relaxed);
         let here = counters.reading(own_port);
         // Asking costs the server time: when a row is due, or the end.
@@ -165,12 +165,12 @@ fn one_test(
         let there = connection.reading().context("the server's counters")?;
         let (sender, receiver) = if test.server_sends { (there, here) } else { (here, there) };
         ends = (sender, receiver);
-        if receiver.arrivals.packets == 0 && start.elapsed() > PATIENCE {
+        if receiver.arrivals.packets == 0 && start.elapsed() > TIMEOUT {
             counters.stop();
             return Err(Failure(format!(
                 "no datagram has arrived within {} s, of {} that were sent to UDP port {}\nhint: a firewall, or a path with \
                  a smaller MTU than {} bytes of payload need",
-                PATIENCE.as_secs(),
+                TIMEOUT.as_secs(),
                 sender.sent,
                 if test.server_sends { own_port } else { server.port() },
                 test.length

@@ -8,11 +8,11 @@ use quiclab_experiment::{
     scenario::{FigureSpec, Labels},
 };
 use quiclab_inputs::read_unlinked_text;
-use quiclab_report::Looks;
+use quiclab_report::InterimAnalyses;
 use quiclab_testbed::cache::Origin;
 use serde::{Deserialize, Serialize};
 
-use crate::given::MOST_TEXT_BYTES;
+use crate::bounded_input::MOST_TEXT_BYTES;
 use crate::{planned::Planned, run::order::Order};
 
 /// Its file.
@@ -49,7 +49,7 @@ pub struct Index {
     pub(crate) labels: Labels,
     /// When claims were evaluated, where runs were repeated until all were decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) looks: Option<Looks>,
+    pub(crate) looks: Option<InterimAnalyses>,
     /// Where runs were repeated until a metric was known well enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Until>,

@@ -17,7 +17,7 @@ const MOST_LADDERS: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ladders {
     /// The first [`MOST_LADDERS`] runs, and only where handshakes are what the experiment is about.
-    Usual,
+    Default,
     /// Every run.
     All,
 }
@@ -27,8 +27,8 @@ impl Results {
     pub(super) fn write_ladders(&self, input: &ReportInput, ladders: Ladders) -> Result<BTreeMap<String, String>> {
         let most = match ladders {
             Ladders::All => usize::MAX,
-            Ladders::Usual if is_of_handshakes(input) => MOST_LADDERS,
-            Ladders::Usual => return Ok(BTreeMap::new()),
+            Ladders::Default if is_of_handshakes(input) => MOST_LADDERS,
+            Ladders::Default => return Ok(BTreeMap::new()),
         };
         let folder = self.folder.join(LADDERS_FOLDER);
         let write = |name: &String, ladder: Option<Ladder>| -> Result<_> {

@@ -13,7 +13,7 @@ use quiclab_report::MachineLimits;
 use quiclab_roofline::{Cost, Roofline};
 use serde::{Deserialize, Serialize};
 
-use crate::given::MOST_TEXT_BYTES;
+use crate::bounded_input::MOST_TEXT_BYTES;
 use crate::{folder, progress};
 
 const FILE: &str = "roofline.json";

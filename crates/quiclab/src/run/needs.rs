@@ -36,7 +36,7 @@ struct Row {
 /// # Errors
 /// What cannot be built or read.
 pub fn show_needs((planned, opened): &Planning, arguments: &RunArguments) -> Result<u8> {
-    let patience = Duration::from_secs(arguments.wall_timeout);
+    let timeout = Duration::from_secs(arguments.wall_timeout);
     let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
     for (place, run) in planned.runs.iter().enumerate() {
         groups.entry(run.stacks().into_iter().cloned().collect()).or_default().push(place);
@@ -45,24 +45,24 @@ pub fn show_needs((planned, opened): &Planning, arguments: &RunArguments) -> Res
     let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
     for (group, (stacks, places)) in groups.into_iter().enumerate() {
         // A laboratory of its own: it knows what it used for these stacks alone.
-        let stop = opened.supplies.stop.clone();
+        let stop = opened.stack_store.stop.clone();
         let testbed = laboratory::named(Some(opened.testbed.name()))?;
         let runs: Vec<_> = places.iter().map(|place| planned.runs[*place].clone()).collect();
         let own = laboratory::open_for(runs.first().context("a group has runs")?, testbed, &arguments.stacks, stop)?;
-        if let Some((name, why)) = own.prepare(&runs, patience)?.first_key_value() {
+        if let Some((name, why)) = own.prepare(&runs, timeout)?.first_key_value() {
             bail!("{name} could not be built: {why}");
         }
         for (place, run) in places.into_iter().zip(&runs) {
             let made_with = own.versions(run)?;
             rows.insert(place, Row { id: run.id(&made_with), name: run.folder_name(&made_with), group });
         }
-        let things = own.supplies.cache.used()?.into_iter().map(|used| (used.name, used.sha256)).collect();
+        let things = own.stack_store.cache.used()?.into_iter().map(|used| (used.name, used.sha256)).collect();
         needs.push(Group { stacks, things });
     }
-    let cache = &opened.supplies.cache;
+    let cache = &opened.stack_store.cache;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let line = |value: &Value, out: &mut dyn Write| -> Result<()> { Ok(writeln!(out, "{value}")?) };
-    line(&header(opened.testbed.name(), cache, &needs, &opened.supplies.stacks.display().to_string())?, &mut out)?;
+    line(&header(opened.testbed.name(), cache, &needs, &opened.stack_store.stacks.display().to_string())?, &mut out)?;
     for (place, run) in planned.runs.iter().enumerate() {
         let Row { id, name, group } = &rows[&place];
         let testbed = Some(opened.testbed.name().to_owned());

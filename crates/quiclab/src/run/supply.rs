@@ -35,7 +35,7 @@ pub struct Supply<'a> {
     results: &'a Results,
     /// The records of the experiments beside this one, by identity.
     others: Vec<(BTreeMap<String, String>, Records)>,
-    patience: Duration,
+    timeout: Duration,
     /// When each run in real time is performed, by its place in the plan. Then nothing is performed while stacks are being built.
     places: Option<Vec<usize>>,
     state: Mutex<State>,
@@ -73,10 +73,10 @@ impl<'a> Supply<'a> {
         laboratory: &'a Laboratory,
         results: &'a Results,
         is_shared: bool,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self> {
         let others = if is_shared { others(results)? } else { Vec::new() };
-        Ok(Self { plan, laboratory, results, others, patience, places: None, state: Mutex::default() })
+        Ok(Self { plan, laboratory, results, others, timeout, places: None, state: Mutex::default() })
     }
 
     /// The same, whose runs are performed in this order, and only when all stacks are built: in real time a build beside a run would be measured.
@@ -98,8 +98,8 @@ impl<'a> Supply<'a> {
         let needs_stacks = !names.is_empty();
         let (mut there, mut quick, mut slow) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
-            let source = self.laboratory.supplies.source(name)?;
-            let is_built = self.laboratory.testbed.is_built(&self.laboratory.supplies, source)?;
+            let source = self.laboratory.stack_store.source(name)?;
+            let is_built = self.laboratory.testbed.is_built(&self.laboratory.stack_store, source)?;
             match is_built {
                 true => there.push(name),
                 // It needs no toolchain: its packages come from Debian.
@@ -132,7 +132,7 @@ impl<'a> Supply<'a> {
 
     /// Builds the stacks that need no compiling, those that do, and the kernels, at the same time.
     fn build_side_by_side(&self, quick: &[&String], slow: &[&String], feed: &Feed) -> Result<()> {
-        let Laboratory { testbed, supplies, .. } = self.laboratory;
+        let Laboratory { testbed, stack_store, .. } = self.laboratory;
         let broke_down = |_| Err(anyhow::anyhow!("building stacks broke down"));
         // The last part of most builds occupies one core only, so two share the machine better than one.
         let next = Mutex::new(slow.iter());
@@ -140,7 +140,7 @@ impl<'a> Supply<'a> {
         let compile = || std::iter::from_fn(take).try_for_each(|name| self.build(&[name], feed, true));
         thread::scope(|scope| {
             let early = |run: &AnyRun| match run {
-                AnyRun::Transfer(run) => testbed.prepare_early(supplies, run),
+                AnyRun::Transfer(run) => testbed.prepare_early(stack_store, run),
                 AnyRun::Models(_) => Ok(()),
             };
             let kernels = scope.spawn(move || self.plan.runs.iter().try_for_each(early));
@@ -183,7 +183,7 @@ impl<'a> Supply<'a> {
             if !is_built || state.records.contains_key(&place) {
                 continue;
             }
-            self.laboratory.prepare_run(run, self.patience)?;
+            self.laboratory.prepare_run(run, self.timeout)?;
             let name = run.folder_name(&self.laboratory.versions(run)?);
             let (name, is_there) = self.results.find_in(&by_id, &name)?;
             state.records.insert(place, name.clone());

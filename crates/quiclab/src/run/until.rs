@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use quiclab_report::{Looks, Outcome, group_key};
+use quiclab_report::{InterimAnalyses, Outcome, group_key};
 use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
 
 use super::{Planned, perform};
@@ -17,10 +17,10 @@ use crate::{cli::RunArguments, progress, results::Results, schedule::Done};
 const FIRST: u32 = 3;
 
 /// The evaluations of a plan: the first with as many repetitions as it has, at least [`FIRST`].
-pub fn looks(plan: &Planned, arguments: &RunArguments) -> Looks {
+pub fn looks(plan: &Planned, arguments: &RunArguments) -> InterimAnalyses {
     let asked = plan.runs.iter().map(|run| run.repetition()).max().unwrap_or(1);
     let most = arguments.most_repetitions;
-    Looks { first: asked.max(FIRST).min(most), most }
+    InterimAnalyses { first: asked.max(FIRST).min(most), most }
 }
 
 /// Performs the runs of a file and repeats those of undecided claims, until all are decided or there are as many repetitions as allowed.
@@ -30,7 +30,7 @@ pub fn looks(plan: &Planned, arguments: &RunArguments) -> Looks {
 /// A missing program, an interruption.
 pub fn perform_until_decided(
     file: &Path,
-    looks: Looks,
+    looks: InterimAnalyses,
     plan: impl Fn(u32) -> Result<Planned>,
     arguments: &RunArguments,
     laboratory: &Laboratory,

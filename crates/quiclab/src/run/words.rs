@@ -49,8 +49,8 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
     for name in &plan.unused {
         notes.push(format!("no run uses the stack {name} of --stack"));
     }
-    if plan.left_out > 0 {
-        let mut note = format!("skipping {} combinations of the matrix that a stack does not claim", plan.left_out);
+    if plan.skipped > 0 {
+        let mut note = format!("skipping {} combinations of the matrix that a stack does not claim", plan.skipped);
         let mut reasons: Vec<_> = plan.left_out_because.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (reason, count) in reasons.iter().take(MOST_REASONS) {

@@ -107,7 +107,7 @@ pub fn scan(arguments: &ScanArguments, list: &Path, stop: &Arc<AtomicBool>) -> R
     scan.note_interrupted(&list)?;
     let mut progress = ScanProgress::new(total);
     if scan.summary.rows() > 0 {
-        tell!(
+        status!(
             "quiclab: {} handshakes were interrupted by the end of an earlier start, and are not repeated",
             scan.summary.rows()
         );
@@ -120,7 +120,7 @@ pub fn scan(arguments: &ScanArguments, list: &Path, stop: &Arc<AtomicBool>) -> R
     // The next start compares the rows that wait with the journal.
     let closed = if is_journal_behind { Ok(()) } else { parts.finish() };
     if done.is_ok() && summary.rows() == 0 {
-        tell!("quiclab: nobody was left to ask: earlier starts of this scan have asked all {total} targets");
+        status!("quiclab: nobody was left to ask: earlier starts of this scan have asked all {total} targets");
     }
     done?;
     written?;
@@ -364,7 +364,7 @@ impl Scan<'_> {
     fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
         let prefix = network(job.address.ip());
         let reason = objection(job.address.ip(), detail);
-        tell!("warning: {prefix} is left out from now on: {reason}");
+        status!("warning: {prefix} is left out from now on: {reason}");
         self.journal.exclude(Entry::Prefix(prefix), &reason)?;
         self.whom.exclusions().add(Entry::Prefix(prefix), Source::Scan(reason.clone()));
         for (_, job) in self.waiting.remove(|address| prefix.contains(&address.to_canonical())) {
@@ -405,9 +405,9 @@ mod tests {
     fn transport_parameters_are_whole_up_to_a_bound() {
         for (count, kept, is_cut) in [(0, 0, false), (256, 256, false), (257, 256, true), (30_000, 256, true)] {
             let mut parameters = (0..count).collect();
-            let said = cut_parameters(&mut parameters);
+            let output_tail = cut_parameters(&mut parameters);
             assert_eq!(parameters, (0..kept).collect::<Vec<_>>());
-            assert_eq!(said.is_some_and(|said| said.contains(&format!("256 of {count}"))), is_cut);
+            assert_eq!(output_tail.is_some_and(|output_tail| output_tail.contains(&format!("256 of {count}"))), is_cut);
         }
     }
 }

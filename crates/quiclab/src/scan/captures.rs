@@ -18,8 +18,8 @@ use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Secrets};
 
 use super::row::ScanRow;
 use crate::{
+    bounded_input::{self, STANDARD_INPUT},
     cli::CaptureOptions,
-    given::{self, STANDARD_INPUT},
     pipe,
     progress::BytesProgress,
     signals,
@@ -36,7 +36,9 @@ pub fn read(
 ) -> Result<bool> {
     let mut key_log = Vec::new();
     for file in &arguments.keys {
-        key_log.extend(given::read(file, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
+        key_log.extend(
+            bounded_input::read(file, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
+        );
         key_log.push(b'\n');
     }
     let mut was_cut = false;
@@ -84,7 +86,7 @@ fn read_one(
     }
     stream.finish(&mut on_handshake);
     if stream.cut_short() > 0 {
-        tell!(
+        status!(
             "warning: {} handshakes were given up before they were over, since there were too many at once",
             stream.cut_short()
         );
@@ -98,7 +100,7 @@ fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
     if path == Path::new(STANDARD_INPUT) {
         return Ok((Box::new(io::stdin()), None));
     }
-    let file = given::open(path).context("cannot be opened")?;
+    let file = bounded_input::open(path).context("cannot be opened")?;
     let about = file.metadata()?;
     if about.is_dir() {
         bail!("found a folder, expected a capture file");

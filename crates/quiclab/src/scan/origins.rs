@@ -7,7 +7,7 @@ use quiclab_origin::{Cdns, Table, airport};
 use quiclab_units::ShowPath;
 
 use super::row::ScanRow;
-use crate::{cli::OriginOptions, given, signals};
+use crate::{bounded_input, cli::OriginOptions, signals};
 
 /// Peers of a routing table that must see an origin.
 const FEWEST_PEERS: u32 = 10;
@@ -26,12 +26,13 @@ impl Origins {
     pub fn read(options: &OriginOptions) -> Result<Self> {
         // Tables may come through a pipe, and nothing is under way yet.
         let _reading = signals::reading();
-        let open = |path: &Path| given::open(path).with_context(|| format!("{}: cannot be opened", path.shown()));
+        let open =
+            |path: &Path| bounded_input::open(path).with_context(|| format!("{}: cannot be opened", path.shown()));
         let mut table = Table::new();
         for path in &options.prefixes {
             let added = table.add(open(path)?, FEWEST_PEERS).with_context(|| path.shown().to_string())?;
             if added.unreadable_records > 0 {
-                tell!("warning: {}: {} records could not be read", path.shown(), added.unreadable_records);
+                status!("warning: {}: {} records could not be read", path.shown(), added.unreadable_records);
             }
         }
         let cdns = match &options.cdns {

@@ -45,7 +45,7 @@ impl ScanProgress {
         self.last = Instant::now();
         let rate = done as f64 / self.begin.elapsed().as_secs_f64().max(1e-9);
         let left = self.total.saturating_sub(done) as f64 / rate.max(1e-9);
-        tell!(
+        status!(
             "quiclab: {done} of {} targets, {read} read, {in_flight} in flight, {rate:.1}/s, about {} left; {}",
             self.total,
             in_words(left),

@@ -29,8 +29,8 @@ use super::{
     summary::Summary,
     whom::{self, Job, Next, Whom},
 };
+use crate::bounded_input::MOST_TEXT_BYTES;
 use crate::cli::{GroupArgument, ScanArguments};
-use crate::given::MOST_TEXT_BYTES;
 
 /// How far the schedule is.
 const STATE: &str = "schedule.json";
@@ -371,7 +371,7 @@ impl Repeated<'_> {
     fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
         let prefix = network(job.address.ip());
         let reason = objection(job.address.ip(), detail);
-        tell!("warning: {prefix} is left out from now on: {reason}");
+        status!("warning: {prefix} is left out from now on: {reason}");
         self.append(EXCLUDED, &format!("{prefix} # {}\n", shown(&reason)))?;
         let is_meant = |job: &Job| prefix.contains(&job.address.ip().to_canonical());
         for job in self.jobs.iter_mut().flatten() {
@@ -390,7 +390,7 @@ impl Repeated<'_> {
     fn note_missed(&self, group: usize, count: u64, from_ns: u64, to_ns: u64, why: &'static str) -> Result<()> {
         let group = &self.groups[group].name;
         let (from_ns, to_ns) = (self.begin_ns.saturating_add(from_ns), self.begin_ns.saturating_add(to_ns));
-        tell!("warning: {count} handshakes of {group} did not begin: {why}");
+        status!("warning: {count} handshakes of {group} did not begin: {why}");
         self.append(MISSED, &(serde_json::to_string(&MissedLine { group, count, from_ns, to_ns, why })? + "\n"))
     }
 

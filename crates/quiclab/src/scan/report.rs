@@ -32,8 +32,8 @@ pub fn report(arguments: &ScanArguments) -> Result<()> {
     let options = &arguments.report;
     let command = options.report.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(" ");
     let mut report = ScanReport::new("Scan", format!("quiclab scan --report {command}"));
-    for given in &options.report {
-        let (place, path) = place_and_path(given);
+    for bounded_input in &options.report {
+        let (place, path) = place_and_path(bounded_input);
         let mut files = Vec::new();
         find(&path, DEPTH, &mut files)?;
         if files.is_empty() {
@@ -46,19 +46,19 @@ pub fn report(arguments: &ScanArguments) -> Result<()> {
     }
     if let Some(page) = &options.html {
         folder::write_at(page, render_scan_html(&report))?;
-        tell!("page with figures: {}", page.shown());
+        status!("page with figures: {}", page.shown());
     }
     output::print(&render_scan_markdown(&report))
 }
 
 /// `PLACE=PATH`, where there is no such file.
-fn place_and_path(given: &Path) -> (Option<String>, PathBuf) {
-    if !given.exists()
-        && let Some((place, path)) = given.to_str().and_then(|text| text.split_once('='))
+fn place_and_path(bounded_input: &Path) -> (Option<String>, PathBuf) {
+    if !bounded_input.exists()
+        && let Some((place, path)) = bounded_input.to_str().and_then(|text| text.split_once('='))
     {
         return (Some(place.to_owned()), path.into());
     }
-    (None, given.to_owned())
+    (None, bounded_input.to_owned())
 }
 
 /// Files of rows in a folder, in order; or the file itself.

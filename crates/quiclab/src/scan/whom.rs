@@ -19,8 +19,9 @@ use quiclab_targets::{
 use quiclab_units::{Duration, ShowPath};
 
 use crate::{
+    bounded_input,
     cli::{Addresses, WhomOptions},
-    given, signals,
+    signals,
 };
 
 /// Lines that cannot be read and are reported one by one.
@@ -68,9 +69,9 @@ pub struct Whom<'a> {
 ///
 /// # Errors
 /// Where it cannot be copied.
-pub fn list_file(given: &Path, folder: &Path) -> Result<PathBuf> {
-    if given != Path::new("-") {
-        return Ok(given.to_owned());
+pub fn list_file(bounded_input: &Path, folder: &Path) -> Result<PathBuf> {
+    if bounded_input != Path::new("-") {
+        return Ok(bounded_input.to_owned());
     }
     let path = folder.join("targets");
     // Another scan may be reading the file of this name: it keeps its own until it finds that the folder is in use.
@@ -132,7 +133,8 @@ pub fn exclusions(options: &WhomOptions) -> Result<Exclusions> {
     add_if_there(&mut exclusions, &own)?;
     for file in &options.exclude {
         // It may come through a pipe, which a signal has to end.
-        exclusions.add_file(&file.shown().to_string(), &given::read(file, given::MOST_LIST_BYTES)?[..])?;
+        exclusions
+            .add_file(&file.shown().to_string(), &bounded_input::read(file, bounded_input::MOST_LIST_BYTES)?[..])?;
     }
     Ok(exclusions)
 }
@@ -241,7 +243,7 @@ impl<'a> Whom<'a> {
             Some(Err(ListError::Line(line))) => {
                 self.reported += 1;
                 if self.reported <= MOST_REPORTED {
-                    tell!("warning: {line}");
+                    status!("warning: {line}");
                 }
                 return Ok(Some(Vec::new()));
             }
@@ -333,7 +335,7 @@ impl<'a> Whom<'a> {
 
     fn report_rest(&mut self) {
         if self.reported > MOST_REPORTED {
-            tell!("warning: {} more lines of the list could not be read", self.reported - MOST_REPORTED);
+            status!("warning: {} more lines of the list could not be read", self.reported - MOST_REPORTED);
         }
         self.reported = 0;
     }

@@ -18,11 +18,11 @@ use crate::{cli::StacksBuildArguments, laboratory::open, output, signals};
 pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let names: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect(),
+        [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
     for name in &names {
-        laboratory.supplies.source(name)?;
+        laboratory.stack_store.source(name)?;
     }
     let mut rows = Vec::new();
     let mut failed = 0_usize;

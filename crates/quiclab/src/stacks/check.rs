@@ -31,7 +31,7 @@ use crate::{
     signals,
 };
 
-use super::said::{self, Said};
+use super::output_tail::{self, OutputTail};
 use claims::Proof;
 use evidence::Ended;
 use selection::Selected;
@@ -54,27 +54,35 @@ struct Finding {
     /// Where the run's files are, if it was run.
     record: Option<String>,
     /// The end of what the endpoints printed, for a claim that does not hold.
-    said: Vec<Said>,
+    output_tail: Vec<OutputTail>,
 }
 
 impl Finding {
     fn of(stack: &str, proof: &Proof) -> Self {
         let (name, claim) = (proof.name.clone(), proof.claim.clone());
-        Self { stack: stack.to_owned(), name, claim, holds: None, found: String::new(), record: None, said: vec![] }
+        Self {
+            stack: stack.to_owned(),
+            name,
+            claim,
+            holds: None,
+            found: String::new(),
+            record: None,
+            output_tail: vec![],
+        }
     }
 
     fn say(&self, arguments: &StacksCheckArguments) -> Result<()> {
         if arguments.output.json {
             return Ok(());
         }
-        let Self { stack, claim, found, holds, said, .. } = self;
+        let Self { stack, claim, found, holds, output_tail, .. } = self;
         let word = match holds {
             Some(true) => "ok  ",
             Some(false) => "FAIL",
             // One line stands for all of these.
             None => return Ok(()),
         };
-        output::print(&format!("{word} {stack}: {claim}: {found}\n{}", said::in_words(said)))
+        output::print(&format!("{word} {stack}: {claim}: {found}\n{}", output_tail::in_words(output_tail)))
     }
 }
 
@@ -86,10 +94,10 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let laboratory = open_on(named(arguments.testbed.as_deref())?, &arguments.stacks, stop.clone())?;
     let names: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect(),
+        [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
-    let manifests = laboratory.supplies.manifests();
+    let manifests = laboratory.stack_store.manifests();
     let proofs = names.iter().map(|name| claims::of(name, &manifests)).collect::<Result<Vec<_>>>()?;
     if arguments.list && arguments.claim.is_empty() {
         selection::list(&names, &proofs, arguments.output.json)?;
@@ -118,7 +126,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
     let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
     let not_tried = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
-    tell!("quiclab: {held} claims pass, {failed} fail{not_tried}");
+    status!("quiclab: {held} claims pass, {failed} fail{not_tried}");
     Ok(failed.min(99) as u8)
 }
 
@@ -166,22 +174,22 @@ fn check_one(
 ) -> Result<Vec<Finding>> {
     let proofs = &selected.proofs[..];
     let runs: Vec<_> = proofs.iter().map(|proof| proof.run.clone().into()).collect();
-    let patience = Duration::from_secs(arguments.wall_timeout);
+    let timeout = Duration::from_secs(arguments.wall_timeout);
     if let Some((missing, why)) = missing_stack(&runs, laboratory)? {
         let found = format!("{missing} could not be built: {why}");
         let (claim, name) = ("it can be checked".to_owned(), BUILD.to_owned());
         let stack = selected.stack.clone();
-        let finding = Finding { stack, name, claim, holds: Some(false), found, record: None, said: vec![] };
+        let finding = Finding { stack, name, claim, holds: Some(false), found, record: None, output_tail: vec![] };
         finding.say(arguments)?;
         return Ok(vec![finding]);
     }
-    laboratory.prepare(&runs, patience)?;
+    laboratory.prepare(&runs, timeout)?;
     let usual = || match laboratory.testbed.is_exact() {
         true => thread::available_parallelism().map_or(1, usize::from),
         false => 1,
     };
     let workers = arguments.jobs.map_or_else(usual, usize::from);
-    let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
+    let hosts = (0..workers).map(|worker| laboratory.host(worker, timeout)).collect::<Result<Vec<_>>>()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().context("threads")?;
     let progress = Progress::new(proofs.len(), workers);
     let folder = arguments.out.join(claims::file_name(name));
@@ -209,9 +217,9 @@ fn check_one(
             Ok(found) => (true, found),
             Err(found) => (false, found),
         };
-        let said = if holds { vec![] } else { said::of_run(end.folder()) };
+        let output_tail = if holds { vec![] } else { output_tail::of_run(end.folder()) };
         let record = Some(end.folder().display().to_string());
-        let finding = Finding { holds: Some(holds), found, record, said, ..Finding::of(name, proof) };
+        let finding = Finding { holds: Some(holds), found, record, output_tail, ..Finding::of(name, proof) };
         finding.say(arguments)?;
         findings.push(finding);
     }
@@ -234,10 +242,10 @@ fn suggest_a_try(name: &str, arguments: &StacksCheckArguments, laboratory: &Labo
     let path = match own {
         Some(path) => path,
         // An image of the Interop Runner has no files that this machine could start.
-        None if laboratory.supplies.is_imported(name) => return Ok(()),
-        None => &laboratory.supplies.source(name)?.folder,
+        None if laboratory.stack_store.is_imported(name) => return Ok(()),
+        None => &laboratory.stack_store.source(name)?.folder,
     };
-    tell!(
+    status!(
         "hint: quiclab stacks try {} runs the same endpoints on this machine, without virtual machines",
         path.display()
     );

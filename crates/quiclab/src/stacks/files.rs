@@ -27,7 +27,7 @@ impl Files {
     pub fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
         let manifest = &source.manifest;
         if again || !has_files(cache, source)? {
-            tell!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
+            status!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
         }
         let stack = prepare_files(cache, source, again, stop)?;
         let packages = packages(source);
@@ -36,7 +36,7 @@ impl Files {
             true => None,
             false => {
                 if Image::find(cache, &packages).is_none() {
-                    tell!("quiclab: building a root file system with {packages:?} (once; a minute or two)");
+                    status!("quiclab: building a root file system with {packages:?} (once; a minute or two)");
                 }
                 Some(Image::prepare(cache, &packages, stop)?.file())
             }

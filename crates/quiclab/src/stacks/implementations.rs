@@ -7,7 +7,7 @@ use quiclab_experiment::stack::Role;
 use quiclab_testbed::laboratory::Laboratory;
 use serde::Deserialize;
 
-use crate::{cli::RoleChoice, given};
+use crate::{bounded_input, cli::RoleChoice};
 
 /// An implementation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Implementation {
 /// # Errors
 /// Where it cannot be read, or is not such a list.
 pub fn read(file: &Path) -> Result<BTreeMap<String, Implementation>> {
-    let text = given::read_text(file, given::MOST_TEXT_BYTES, "JSON")?;
+    let text = bounded_input::read_text(file, bounded_input::MOST_TEXT_BYTES, "JSON")?;
     serde_json::from_str(&text).with_context(|| {
         format!("{}: expected {{\"NAME\": {{\"image\": ..., \"url\": ..., \"role\": \"both\"}}}}", file.display())
     })
@@ -31,15 +31,15 @@ pub fn read(file: &Path) -> Result<BTreeMap<String, Implementation>> {
 
 /// The name under which an implementation was imported: its own, or that of [`name_to_import`].
 pub fn imported_name(laboratory: &Laboratory, name: &str) -> Option<String> {
-    [name.to_owned(), beside(name)].into_iter().find(|name| laboratory.supplies.is_imported(name))
+    [name.to_owned(), includes(name)].into_iter().find(|name| laboratory.stack_store.is_imported(name))
 }
 
 /// The name under which an implementation is imported: its own, unless a stack of the laboratory has it.
 pub fn name_to_import(laboratory: &Laboratory, name: &str) -> String {
-    if laboratory.supplies.sources.contains_key(name) { beside(name) } else { name.to_owned() }
+    if laboratory.stack_store.sources.contains_key(name) { includes(name) } else { name.to_owned() }
 }
 
-fn beside(name: &str) -> String {
+fn includes(name: &str) -> String {
     format!("{name}-image")
 }
 
@@ -54,7 +54,7 @@ pub fn with_role(file: &Path, role: Role, laboratory: &Laboratory) -> Result<(Ve
             None => missing.push(name),
             Some(stack)
                 if implementation.role.roles().contains(&role)
-                    && laboratory.supplies.sources[&stack].manifest.has(role) =>
+                    && laboratory.stack_store.sources[&stack].manifest.has(role) =>
             {
                 imported.push(stack);
             }

@@ -131,7 +131,7 @@ fn check_name(name: &str) -> Result<()> {
 fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop: &AtomicBool) -> Result<bool> {
     let name = &claims.name;
     check_name(name)?;
-    if laboratory.supplies.sources.contains_key(name) && !laboratory.supplies.is_imported(name) {
+    if laboratory.stack_store.sources.contains_key(name) && !laboratory.stack_store.is_imported(name) {
         bail!(
             "--name {name}: found a stack of this name that is not an image, expected a new name\nhint: --name {name}-image"
         );
@@ -143,7 +143,7 @@ fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop
             archive.display()
         );
     }
-    let cache = &laboratory.supplies.cache;
+    let cache = &laboratory.stack_store.cache;
     let reading = signals::reading();
     let key = key(archive, claims)?;
     drop(reading);
@@ -164,7 +164,7 @@ fn import_implementation(
     claims: &Claims,
     stop: &AtomicBool,
 ) -> Result<()> {
-    let work = laboratory.supplies.cache.scratch("")?;
+    let work = laboratory.stack_store.cache.scratch("")?;
     let archive: PathBuf = work.path().join("image.tar");
     save::save(&implementation.image, &archive, &claims.name, stop)?;
     import_archive(laboratory, &archive, claims, stop).map(drop)
@@ -172,13 +172,13 @@ fn import_implementation(
 
 fn key(archive: &Path, claims: &Claims) -> Result<String> {
     let digest = hash::of_file(archive).with_context(|| archive.display().to_string())?;
-    let said = json!([claims.name, claims.role.roles(), claims.http, claims.cases]).to_string();
-    Ok(hash::Hasher::default().part(RECIPE).part(digest.as_bytes()).part(said.as_bytes()).hex())
+    let output_tail = json!([claims.name, claims.role.roles(), claims.http, claims.cases]).to_string();
+    Ok(hash::Hasher::default().part(RECIPE).part(digest.as_bytes()).part(output_tail.as_bytes()).hex())
 }
 
 fn warn(image: &oci::Image, name: &str) {
     if !matches!(image.user.split(':').next(), Some("" | "0" | "root") | None) {
-        tell!("quiclab: warning: {name}: the image asks for user {:?} but runs as root", image.user);
+        status!("quiclab: warning: {name}: the image asks for user {:?} but runs as root", image.user);
     }
 }
 

@@ -16,8 +16,8 @@ use crate::{cli::StacksListArguments, laboratory::open, output, signals};
 pub fn list(arguments: &StacksListArguments) -> Result<u8> {
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let chosen: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.supplies.usual().collect(),
-        names => names.iter().map(|name| Ok(&laboratory.supplies.source(name)?.manifest)).collect::<Result<_>>()?,
+        [] => laboratory.stack_store.usual().collect(),
+        names => names.iter().map(|name| Ok(&laboratory.stack_store.source(name)?.manifest)).collect::<Result<_>>()?,
     };
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&chosen)? + "\n"))?;
@@ -25,8 +25,8 @@ pub fn list(arguments: &StacksListArguments) -> Result<u8> {
         output::print(&table(&chosen))?;
     } else {
         let texts = chosen.into_iter().map(|manifest| {
-            let source = laboratory.supplies.source(&manifest.name)?;
-            let built = BuiltStack::find(&laboratory.supplies.cache, source)?;
+            let source = laboratory.stack_store.source(&manifest.name)?;
+            let built = BuiltStack::find(&laboratory.stack_store.cache, source)?;
             let origin = built.and_then(|built| Origin::of(built.folder()));
             Ok(everything(manifest) + &origin.map_or_else(String::new, |origin| format!("  its build is {origin}\n")))
         });

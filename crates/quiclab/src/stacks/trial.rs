@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use super::{
     files::Files,
-    said::{self, Said},
+    output_tail::{self, OutputTail},
 };
 use crate::{cli::StacksTryArguments, output, signals};
 use bench::{Bench, Stack};
@@ -42,7 +42,7 @@ struct Finding<'a> {
     /// Where what the endpoints printed is.
     folder: Option<PathBuf>,
     /// The end of what the endpoints printed, for a check that failed.
-    said: Vec<Said>,
+    output_tail: Vec<OutputTail>,
 }
 
 /// Tries an endpoint. Returns the number of checks that failed, at most 99.
@@ -106,7 +106,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
     let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
     let rest = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
-    tell!("quiclab: {held} checks pass, {failed} fail{rest}; what the endpoints printed is in {}", out.display());
+    status!("quiclab: {held} checks pass, {failed} fail{rest}; what the endpoints printed is in {}", out.display());
     Ok(failed.min(99) as u8)
 }
 
@@ -120,13 +120,22 @@ fn ask_all<'a>(checks: &'a [Check], bench: &Bench, stack: &'a str, json: bool) -
             Err(found) => (false, found),
         };
         let folder = bench.folder(name);
-        let said = if holds { vec![] } else { said::of_run(&folder) };
+        let output_tail = if holds { vec![] } else { output_tail::of_run(&folder) };
         if !json {
             let word = if holds { "ok  " } else { "FAIL" };
-            output::print(&format!("{word} {stack}: {sentence}: {found}\n{}", said::in_words(&said)))?;
+            output::print(&format!("{word} {stack}: {sentence}: {found}\n{}", output_tail::in_words(&output_tail)))?;
         }
         let folder = Some(folder);
-        findings.push(Finding { stack, case: kind, name, check: sentence, holds: Some(holds), found, folder, said });
+        findings.push(Finding {
+            stack,
+            case: kind,
+            name,
+            check: sentence,
+            holds: Some(holds),
+            found,
+            folder,
+            output_tail,
+        });
         let rest = &checks[number + 1..];
         if !holds && kind == checks::TRANSFER && number == 0 && !rest.is_empty() {
             let why = "not tried, because the first transfer failed";
@@ -141,7 +150,7 @@ fn ask_all<'a>(checks: &'a [Check], bench: &Bench, stack: &'a str, json: bool) -
                 holds: None,
                 found: why.to_owned(),
                 folder: None,
-                said: vec![],
+                output_tail: vec![],
             }));
             break;
         }

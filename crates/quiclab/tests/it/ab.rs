@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::common::{REAL_STACKS, TEST_STACKS, quiclab, records, said};
+use crate::common::{REAL_STACKS, TEST_STACKS, output_of, quiclab, records};
 use serde_json::Value;
 
 const FILE: &str = r#"
@@ -77,7 +77,7 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     let place = Place::new();
     endpoint(&place.path("pr"), with_a_pause);
     let conditions = ["--fail-if", "goodput_wire_bps < -5%", "--fail-if", "goodput_wire_bps > +50%"];
-    let result = said(
+    let result = output_of(
         place
             .ab(&["main", "pr", "gate.toml", "--json", "--html", "page.html", "--markdown", "comment.md"])
             .args(conditions),
@@ -102,9 +102,9 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     assert_eq!((records(&place.path("results/a")).len(), records(&place.path("results/b")).len()), (3, 3));
 
     // Each side is a folder of results like any other, and what is there is not run again.
-    let result = said(quiclab().current_dir(place.folder.path()).args(["report", "results/b"]));
+    let result = output_of(quiclab().current_dir(place.folder.path()).args(["report", "results/b"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
-    let again = said(place.ab(&["main", "pr", "gate.toml", "--fail-if", "goodput_wire_bps < 0.99x"]).args([
+    let again = output_of(place.ab(&["main", "pr", "gate.toml", "--fail-if", "goodput_wire_bps < 0.99x"]).args([
         "--until-decided",
         "--budget",
         "6",
@@ -114,7 +114,7 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     assert!(again.output.contains("decided after 1 evaluation"), "{}", again.output);
 
     // The two folders by themselves, through the same code.
-    let result = said(quiclab().current_dir(place.folder.path()).args([
+    let result = output_of(quiclab().current_dir(place.folder.path()).args([
         "compare",
         "results/a",
         "results/b",
@@ -132,7 +132,7 @@ fn builds_of_the_same_bytes_are_not_run() {
     // What only people read makes no difference.
     let manifest = fs::read_to_string(place.path("pr/stack.toml")).unwrap();
     fs::write(place.path("pr/stack.toml"), manifest.replace("It misbehaves.", "It still does.")).unwrap();
-    let result = said(&mut place.ab(&[
+    let result = output_of(&mut place.ab(&[
         "main",
         "pr",
         "gate.toml",
@@ -151,7 +151,7 @@ fn builds_of_the_same_bytes_are_not_run() {
     assert!(result.output.contains("undecided     fail if train_max_packets > 16"), "{}", result.output);
     assert!(!place.path("results/a").exists(), "nothing was run");
     // Other settings of the same bytes are run.
-    let result = said(&mut place.ab(&[
+    let result = output_of(&mut place.ab(&[
         "main",
         "gate.toml",
         "--a",
@@ -173,7 +173,7 @@ fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
     endpoint(&place.path("pr"), |program| {
         program.replacen("my $manner", "exit 9 if $ENV{ROLE} eq 'client' && rand() < 0.5;\nmy $manner", 1)
     });
-    let result = said(&mut place.ab(&["main", "pr", "gate.toml", "--reps", "6", "--json"]));
+    let result = output_of(&mut place.ab(&["main", "pr", "gate.toml", "--reps", "6", "--json"]));
     let all = json(&result.output);
     let failed = all["failures"]["failed"][1].as_u64().unwrap();
     assert!((1..6).contains(&failed), "{failed} of 6: take other seeds");
@@ -199,7 +199,7 @@ fn a_side_that_fails_in_all_of_its_runs_has_no_verdict_and_fails_every_condition
         program.replacen("my $manner", "exit 9 if $ENV{ROLE} eq 'client';\nmy $manner", 1)
     });
     let arguments = ["main", "pr", "gate.toml", "--reps", "1", "--json", "--fail-if", "train_max_packets > 1.05x"];
-    let result = said(&mut place.ab(&arguments));
+    let result = output_of(&mut place.ab(&arguments));
     assert_eq!(result.status, Some(2), "{}", result.errors);
     let all = json(&result.output);
     assert_eq!(all["verdict"], Value::Null);
@@ -220,7 +220,7 @@ fn what_stays_undecided_is_repeated_up_to_the_budget() {
         "--budget",
         "12",
     ]);
-    let result = said(command.args(["--json", "--strict"]));
+    let result = output_of(command.args(["--json", "--strict"]));
     let all = json(&result.output);
     assert_eq!(result.status, Some(1), "{}", result.errors);
     assert_eq!(all["conditions"][0]["outcome"], "undecided", "{}", all["conditions"]);
@@ -247,7 +247,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
         (&["main", "main", "--fail-if", "train_max_packet > 1x"], "did you mean train_max_packets?"),
         (&["main", "main", "--metric", "goodput"], "expected the name of a metric"),
     ] {
-        let result = said(&mut place.ab(arguments));
+        let result = output_of(&mut place.ab(arguments));
         assert_eq!(result.status, Some(125), "{arguments:?}: {}", result.errors);
         assert!(result.errors.contains(expected), "{arguments:?}: {}", result.errors);
     }
@@ -267,7 +267,7 @@ fn a_setting_on_and_off_is_two_sides_of_a_shipped_stack() {
         "--set",
         "workload.size=256 KiB",
     ]);
-    let result = said(command.args(["--reps", "2", "--json", "--set", "tap.qlog=true"]));
+    let result = output_of(command.args(["--reps", "2", "--json", "--set", "tap.qlog=true"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let all = json(&result.output);
     assert_eq!(all["names"][1], "ngtcp2, stack.congestion_control=bbr");

@@ -11,18 +11,18 @@ const TEMPLATE: &str = include_str!("../../../../docs/guides/gate.gitlab-ci.yml"
 #[test]
 fn a_build_that_changes_nothing_passes_and_a_regression_is_stopped() {
     let job = Job::with_endpoint();
-    let said = job.install();
-    assert_eq!(said.status, Some(0), "{}{}", said.output, said.errors);
+    let output = job.install();
+    assert_eq!(output.status, Some(0), "{}{}", output.output, output.errors);
     assert!(fs::read_to_string(job.path("path")).unwrap().ends_with("installed/bin\n"));
-    let said = job.step("Gate", &[]);
-    assert_eq!((said.status, job.output("failed").as_str()), (Some(0), "0"), "{}{}", said.output, said.errors);
+    let output = job.step("Gate", &[]);
+    assert_eq!((output.status, job.output("failed").as_str()), (Some(0), "0"), "{}{}", output.output, output.errors);
     assert_eq!(job.step("Verdict", &[("FAILED", "0")]).status, Some(0));
     write_endpoint(&job.path("work").join("pr"), regressed);
-    let said = job.step("Gate", &[]);
+    let output = job.step("Gate", &[]);
     // The condition and the promise.
-    assert_eq!((said.status, job.output("failed").as_str()), (Some(0), "2"), "{}{}", said.output, said.errors);
-    let said = job.step("Verdict", &[("FAILED", "2")]);
-    assert!(said.status == Some(1) && said.errors.contains("found 2 failed"), "{}", said.errors);
+    assert_eq!((output.status, job.output("failed").as_str()), (Some(0), "2"), "{}{}", output.output, output.errors);
+    let output = job.step("Verdict", &[("FAILED", "2")]);
+    assert!(output.status == Some(1) && output.errors.contains("found 2 failed"), "{}", output.errors);
     let comment = fs::read_to_string(job.path("work").join(job.output("comment"))).unwrap();
     assert!(comment.contains("**FAILS**: fail if") && comment.contains("short trains"), "{comment}");
     assert!(comment.contains("\u{1f7e5}"), "the picture shows bursts: {comment}");
@@ -35,16 +35,16 @@ fn without_a_base_promises_are_checked() {
     let job = Job::with_endpoint();
     write_endpoint(&job.path("work").join("pr"), regressed);
     assert_eq!(job.install().status, Some(0));
-    let said = job.step("Gate", &[("BASE", "")]);
-    assert_eq!((said.status, job.output("failed").as_str()), (Some(0), "1"), "{}{}", said.output, said.errors);
+    let output = job.step("Gate", &[("BASE", "")]);
+    assert_eq!((output.status, job.output("failed").as_str()), (Some(0), "1"), "{}{}", output.output, output.errors);
 }
 
 #[test]
 fn a_release_with_other_bytes_is_not_installed() {
     let job = Job::with_endpoint();
     let release = job.path("release");
-    let said = job.step("Install", &[("RELEASE", release.to_str().unwrap()), ("SHA256", &"0".repeat(64))]);
-    assert_ne!(said.status, Some(0));
+    let output = job.step("Install", &[("RELEASE", release.to_str().unwrap()), ("SHA256", &"0".repeat(64))]);
+    assert_ne!(output.status, Some(0));
     assert!(!job.path("path").exists());
     fs::write(release.join("quiclab-0-x86_64-linux.tar.xz"), "another").unwrap();
     assert_ne!(job.install().status, Some(0));

@@ -1,11 +1,11 @@
 //! `quiclab advise`, by its output.
 
-use crate::common::{quiclab, said};
+use crate::common::{output_of, quiclab};
 use quiclab_trace::{RunColumn, write_runs};
 use serde_json::Value;
 
 fn answer(arguments: &[&str]) -> Value {
-    let result = said(quiclab().args(["advise", "instant-ack", "--json"]).args(arguments));
+    let result = output_of(quiclab().args(["advise", "instant-ack", "--json"]).args(arguments));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     serde_json::from_str(&result.output).unwrap()
 }
@@ -62,7 +62,7 @@ fn several_values_give_a_row_for_each_combination() {
 #[test]
 fn a_folder_without_results_cannot_be_checked() {
     let folder = tempfile::tempdir().unwrap();
-    let result = said(quiclab().args(["advise", "check"]).arg(folder.path()));
+    let result = output_of(quiclab().args(["advise", "check"]).arg(folder.path()));
     assert!(result.status == Some(125) && result.errors.contains("found no results"), "{}", result.errors);
 }
 
@@ -75,7 +75,7 @@ fn what_is_missing_or_impossible_is_named() {
         (&["--samples", "no-such.parquet"], "no-such.parquet"),
         (&["--rtt", "9ms", "--delay", "100s"], "at most 60 s"),
     ] {
-        let result = said(quiclab().args(["advise", "instant-ack"]).args(arguments));
+        let result = output_of(quiclab().args(["advise", "instant-ack"]).args(arguments));
         assert!(result.status == Some(125) && result.errors.contains(part), "{arguments:?}: {}", result.errors);
     }
 }

@@ -7,15 +7,15 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::common::{Said, quiclab, said};
+use crate::common::{CommandOutput, output_of, quiclab};
 use quiclab_testing::{files::capture, has_program};
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 use serde_json::Value;
 
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../metrics/tests/data/ngtcp2-cubic-rep1.pcap.gz");
 
-fn analyze(arguments: &[&str]) -> Said {
-    said(quiclab().arg("analyze").args(arguments))
+fn analyze(arguments: &[&str]) -> CommandOutput {
+    output_of(quiclab().arg("analyze").args(arguments))
 }
 
 /// The JSON, of a command that worked.

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::common::{quiclab, said};
+use crate::common::{output_of, quiclab};
 use quiclab_testing::files::{capture, captures};
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 use serde_json::Value;
@@ -40,8 +40,9 @@ fn outputs(file: &Path, threads: u32, more: &[&str]) -> Outputs {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let threads = threads.to_string();
-    let analyze =
-        |last: &[&str]| said(quiclab().arg("analyze").arg(file).args(["--threads", &threads]).args(more).args(last));
+    let analyze = |last: &[&str]| {
+        output_of(quiclab().arg("analyze").arg(file).args(["--threads", &threads]).args(more).args(last))
+    };
     let json = analyze(&["--json", "--window", "100 ms"]);
     let text = analyze(&[]);
     analyze(&["--html", page.to_str().unwrap()]);
@@ -146,7 +147,7 @@ fn standard_input_gives_the_same_with_any_number_of_threads() {
     let through_pipe = |threads: &str| {
         let mut command: Command = quiclab();
         command.args(["analyze", "-", "--json", "--threads", threads]).stdin(Stdio::from(File::open(&file).unwrap()));
-        said(&mut command).output
+        output_of(&mut command).output
     };
     let alone = through_pipe("1");
     assert!(alone.len() > 10_000);
@@ -160,7 +161,8 @@ fn a_trace_is_the_same_with_any_number_of_threads() {
     interleaved(&file, 3);
     let trace = |threads: &str| {
         let trace = folder.path().join(threads);
-        let result = said(quiclab().arg("analyze").arg(&file).args(["--threads", threads, "--parquet"]).arg(&trace));
+        let result =
+            output_of(quiclab().arg("analyze").arg(&file).args(["--threads", threads, "--parquet"]).arg(&trace));
         assert_eq!(result.status, Some(0), "{}", result.errors);
         ["packets.parquet", "frames.parquet"].map(|name| fs::read(trace.join(name)).unwrap())
     };

@@ -3,9 +3,9 @@
 use std::fs;
 
 use crate::common::{
-    Bench, Said,
+    Bench, CommandOutput,
     models::{SMALL, run},
-    quiclab, records, said,
+    output_of, quiclab, records,
 };
 
 struct Bundled {
@@ -20,15 +20,15 @@ impl Bundled {
         Self { files }
     }
 
-    fn bundle(&self, out: &str) -> Said {
+    fn bundle(&self, out: &str) -> CommandOutput {
         let mut command = quiclab();
         command.arg("bundle").arg(self.files.out("results")).arg(self.files.out(out));
         command.args(["--author", "Doe, Jane"]).arg("--experiment").arg(self.files.file());
-        said(&mut command)
+        output_of(&mut command)
     }
 
-    fn verify(&self, name: &str, more: &[&str]) -> Said {
-        said(quiclab().arg("verify").arg(self.files.out(name)).args(more))
+    fn verify(&self, name: &str, more: &[&str]) -> CommandOutput {
+        output_of(quiclab().arg("verify").arg(self.files.out(name)).args(more))
     }
 }
 

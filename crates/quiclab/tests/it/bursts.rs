@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use crate::common::{Bench, REAL_STACKS, said};
+use crate::common::{Bench, REAL_STACKS, output_of};
 use quiclab_metrics::RunMetrics;
 
 /// quiche-0.24 without pacing: with GSO, packets leave in batches of one system call; without, each has its own.
@@ -12,7 +12,7 @@ fn batches_are_found_with_segmentation_offload_and_not_without() {
         "name = \"bursts\"\ntitle = \"GSO on and off\"\n[stack]\nname = \"quiche-0.24\"\npacing = \"off\"\n\
          [workload]\nsize = \"2 MiB\"\n[matrix]\n\"stack.gso\" = [\"off\", \"on\"]\n",
     );
-    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let mut batches = BTreeMap::new();
     for record in fs::read_dir(bench.out("out")).unwrap() {

@@ -11,7 +11,7 @@ use std::{
 use quiclab_bundle::Writer;
 use sha2::{Digest, Sha256};
 
-use crate::common::{Bench, Said, TEST_STACKS, quiclab, records, said};
+use crate::common::{Bench, CommandOutput, TEST_STACKS, output_of, quiclab, records};
 use quiclab_testing::wait_until;
 
 const EXPERIMENT: &str = r#"
@@ -25,7 +25,7 @@ size = "1 MiB"
 
 /// The cache that other tests use, with everything that the experiment needs.
 fn filled(bench: &Bench) -> PathBuf {
-    let good = said(&mut bench.run(TEST_STACKS, "filled", &[]));
+    let good = output_of(&mut bench.run(TEST_STACKS, "filled", &[]));
     assert_eq!(good.status, Some(0), "{}", good.errors);
     std::env::var("QUICLAB_CACHE").map_or_else(
         |_| Path::new(&std::env::var("HOME").unwrap()).join(".cache/quiclab"),
@@ -69,12 +69,12 @@ fn files(cache: &Path, kind: &str, name: &str) -> Vec<PathBuf> {
     files
 }
 
-fn run_with(bench: &Bench, cache: &Path, out: &str) -> Said {
-    said(bench.run(TEST_STACKS, out, &[]).env("QUICLAB_CACHE", cache))
+fn run_with(bench: &Bench, cache: &Path, out: &str) -> CommandOutput {
+    output_of(bench.run(TEST_STACKS, out, &[]).env("QUICLAB_CACHE", cache))
 }
 
-fn with_cache(words: &[&str], cache: &Path) -> Said {
-    said(quiclab().args(words).env("QUICLAB_CACHE", cache))
+fn with_cache(words: &[&str], cache: &Path) -> CommandOutput {
+    output_of(quiclab().args(words).env("QUICLAB_CACHE", cache))
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_run_with_things_from_an_archive_says_so_and_is_the_same_run() {
     let archives = bench.out("archives");
     let mut prepare = quiclab();
     prepare.arg("prepare").arg(bench.file()).args(["--stacks", TEST_STACKS]).arg("--to").arg(&archives);
-    let packed = said(&mut prepare);
+    let packed = output_of(&mut prepare);
     assert_eq!(packed.status, Some(0), "{}", packed.errors);
     let sha256 = packed.errors.split("--sha256 ").nth(1).unwrap().split_whitespace().next().unwrap();
     let other = bench.out("other-cache");

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::common::{Bench, REAL_STACKS, quiclab, records, said};
+use crate::common::{Bench, REAL_STACKS, output_of, quiclab, records};
 use serde_json::Value;
 
 /// The stacks that the simulator calls.
@@ -21,11 +21,11 @@ fn verdicts(rule: &str, stacks: &str, lines: &str) -> BTreeSet<String> {
 /// The same on a testbed.
 fn verdicts_on(testbed: &str, rule: &str, stacks: &str, lines: &str) -> BTreeSet<String> {
     let bench = Bench::new(&format!("name = \"cause\"\ntitle = \"One known cause\"\n{lines}"));
-    let result = said(&mut bench.run(stacks, "out", &["--testbed", testbed]));
+    let result = output_of(&mut bench.run(stacks, "out", &["--testbed", testbed]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let record = bench.out("out").join(records(&bench.out("out")).remove(0));
     let page = bench.folder.path().join("page.html");
-    let result = said(quiclab().arg("look").arg(record).arg("--html").arg(page).arg("--json"));
+    let result = output_of(quiclab().arg("look").arg(record).arg("--html").arg(page).arg("--json"));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let json: Value = serde_json::from_str(&result.output).unwrap();
     let verdicts = &json["transfers"][0]["verdicts"];

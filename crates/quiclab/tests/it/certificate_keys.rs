@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::common::{Bench, REAL_STACKS, records, said};
+use crate::common::{Bench, REAL_STACKS, output_of, records};
 use quiclab_testing::has_program;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ const CERTIFICATES_BYTES: &str = "1217";
 fn tshark(capture: &Path, filter: &str, field: &str) -> Vec<String> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(capture).args(["-d", "udp.port==443,quic", "-Y", filter, "-T", "fields", "-e", field]);
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let values = result.output.split([',', '\n', '\t']).map(str::trim);
     values.filter(|value| !value.is_empty()).map(str::to_owned).collect()
@@ -40,7 +40,7 @@ fn servers_sign_with_the_key_that_was_asked_for_and_rsa_takes_longer() {
         return;
     }
     let bench = Bench::new(EXPERIMENT);
-    let result = said(&mut bench.run(REAL_STACKS, "out", &["--reps", "1"]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &["--reps", "1"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let folder = bench.out("out");
     let mut processing = Vec::new();

@@ -4,7 +4,7 @@
 use std::{fs, path::Path, process::Command};
 
 use crate::common::action::{ACTION, Job, step};
-use crate::common::{REAL_STACKS, said};
+use crate::common::{REAL_STACKS, output_of};
 
 /// A real endpoint, and a mistake of one line.
 struct Example {
@@ -31,7 +31,7 @@ fn run(example: &Example) {
         // What links lead to becomes part of the endpoint, as in a repository of its own.
         let mut copy = Command::new("cp");
         copy.args(["--recursive", "--dereference"]).arg(Path::new(REAL_STACKS).join(stack)).arg(&to);
-        assert_eq!(said(&mut copy).status, Some(0));
+        assert_eq!(output_of(&mut copy).status, Some(0));
         let _ = fs::remove_dir_all(to.join("target"));
         let manifest = fs::read_to_string(to.join("stack.toml")).unwrap();
         let named = manifest.replace(&format!("name = \"{stack}\"\n"), &format!("name = \"{name}\"\n"));

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
-use crate::common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, records, said};
+use crate::common::{Bench, REAL_STACKS, TEST_STACKS, output_of, quiclab, records};
 use quiclab_testing::has_program;
 
 #[test]
@@ -10,7 +10,7 @@ fn a_setting_that_is_ignored_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = quiclab();
     command.args(["stacks", "check", "careless", "--stacks", TEST_STACKS, "--out"]).arg(folder.path());
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     for line in [
         "ok   careless: a file arrives complete, the key log decrypts its packets, and the endpoints write the logs \
          they claim: the file is complete",
@@ -42,7 +42,7 @@ fn a_broken_endpoint_is_shown_with_its_last_words_and_only_its_first_transfer_is
     let out = folder.path().join("out");
     let mut command = quiclab();
     command.args(["stacks", "check", "broken", "--stacks", TEST_STACKS, "--stack"]).arg(&stack).arg("--out").arg(&out);
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
     for part in ["FAIL broken: a file arrives complete", "| cannot find libmissing.so.3", "other claims were not tried"]
     {
@@ -62,7 +62,8 @@ fn a_program_of_ones_own_is_a_stack() {
     let bench = Bench::new("name = \"tests/own\"\ntitle = \"x\"\n[stack]\nname = \"mine\"\n");
     let program = bench.out("mine.sh");
     fs::write(&program, "#!/bin/sh\necho \"$ROLE $TESTCASE ${QUICLAB_CCA-unset}\" >&2\nexit 127\n").unwrap();
-    let run = |bench: &Bench| said(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
+    let run =
+        |bench: &Bench| output_of(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
     let refused = run(&bench);
     assert!(refused.errors.contains("--stack") && refused.errors.contains("chmod +x"), "{}", refused.errors);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -86,7 +87,7 @@ fn a_program_that_keeps_the_contract_is_measured_as_it_is() {
     build.args(["build", "-trimpath", "-o"]).arg(&program).arg(".");
     build.current_dir(format!("{REAL_STACKS}/quic-go")).env("CGO_ENABLED", "0");
     assert!(build.status().expect("this test needs Go").success());
-    let result = said(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let out = bench.out("out");
     let run = fs::read_to_string(out.join(&records(&out)[0]).join("run.toml")).unwrap();
@@ -114,7 +115,7 @@ fn a_stack_that_cannot_be_built_is_left_out_and_the_report_says_so() {
         fs::write(folder.join(name).join("stack.toml"), text.collect::<String>()).unwrap();
         fs::copy(format!("{TEST_STACKS}/misbehaving/endpoint.pl"), folder.join(name).join("endpoint.pl")).unwrap();
     }
-    let result = said(&mut bench.run(&folder.display().to_string(), "out", &[]));
+    let result = output_of(&mut bench.run(&folder.display().to_string(), "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(result.errors.contains("skipping broken") && result.errors.contains("it is broken"), "{}", result.errors);
     let page = fs::read_to_string(bench.out("out/report.html")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::common::{Bench, REAL_STACKS, quiclab, records, said};
+use crate::common::{Bench, REAL_STACKS, output_of, quiclab, records};
 
 const EXPERIMENT: &str = r#"
 name = "tests/determinism"
@@ -22,7 +22,7 @@ fn bytes(path: &Path) -> Vec<u8> {
 fn fresh_processes_one_by_one_or_side_by_side_give_the_same_bytes() {
     let bench = Bench::new(EXPERIMENT);
     for (out, jobs) in [("one", "1"), ("two", "2")] {
-        let result = said(&mut bench.run(REAL_STACKS, out, &["-j", jobs]));
+        let result = output_of(&mut bench.run(REAL_STACKS, out, &["-j", jobs]));
         assert_eq!(result.status, Some(0), "{}", result.errors);
     }
     let [one, two] = [bench.out("one"), bench.out("two")];
@@ -48,7 +48,7 @@ fn fresh_processes_one_by_one_or_side_by_side_give_the_same_bytes() {
     }
 
     let record = one.join(&names[0]);
-    let verified = said(quiclab().arg("verify").arg(&record).args(["--stacks", REAL_STACKS]));
+    let verified = output_of(quiclab().arg("verify").arg(&record).args(["--stacks", REAL_STACKS]));
     assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
     assert!(verified.output.contains("every byte is the same"), "{}", verified.output);
 
@@ -59,7 +59,7 @@ fn fresh_processes_one_by_one_or_side_by_side_give_the_same_bytes() {
     changed[middle] ^= 1;
     fs::write(&capture, changed).unwrap();
     let verify = || {
-        let result = said(quiclab().arg("verify").arg(&record).args(["--json", "--stacks", REAL_STACKS]));
+        let result = output_of(quiclab().arg("verify").arg(&record).args(["--json", "--stacks", REAL_STACKS]));
         assert_eq!(result.status, Some(1), "{}", result.errors);
         serde_json::from_str::<serde_json::Value>(&result.output).unwrap()
     };
@@ -75,7 +75,7 @@ fn fresh_processes_one_by_one_or_side_by_side_give_the_same_bytes() {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("qemu = \"QEMU", "qemu = \"qemu")).unwrap();
     quiclab_record::Contents::write(&record).unwrap();
-    let result = said(quiclab().arg("verify").arg(&record).args(["--stacks", REAL_STACKS]));
+    let result = output_of(quiclab().arg("verify").arg(&record).args(["--stacks", REAL_STACKS]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("qemu: recorded with qemu"), "{}", result.errors);
 }

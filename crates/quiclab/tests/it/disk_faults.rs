@@ -7,7 +7,7 @@ mod injector;
 
 use std::{env, fs, process::Command};
 
-use crate::common::{records, said};
+use crate::common::{output_of, records};
 use crate::kills::{
     cases::{Case, all},
     place::Place,
@@ -32,7 +32,7 @@ struct Tally {
 
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     fs::create_dir_all(to.parent().unwrap()).unwrap();
-    let done = said(Command::new("cp").arg("-a").arg(from).arg(to));
+    let done = output_of(Command::new("cp").arg("-a").arg(from).arg(to));
     assert_eq!(done.status, Some(0), "{}", done.errors);
 }
 
@@ -52,7 +52,7 @@ fn fail_at_each_call(case: &Case, step: u64) -> Vec<(Fault, Tally)> {
     place.note_before();
     for _ in 0..2 {
         place.clear();
-        let done = said(&mut (case.command)(&place));
+        let done = output_of(&mut (case.command)(&place));
         assert_eq!(done.status, Some(0), "{}: {}", case.name, done.errors);
     }
     place.note_whole(case.varies);
@@ -82,7 +82,7 @@ fn fail_at_each_call(case: &Case, step: u64) -> Vec<(Fault, Tally)> {
             if ended.status.success() {
                 assert_eq!(place.missing(), Vec::<String>::new(), "{what}");
             }
-            let done = said(&mut (case.command)(&place));
+            let done = output_of(&mut (case.command)(&place));
             assert_eq!(done.status, Some(0), "the next start after {what}\n{}", done.errors);
             place.check_whole(&before);
             assert_eq!((place.missing(), place.leftovers()), (Vec::new(), Vec::new()), "the next start after {what}");

@@ -68,6 +68,7 @@ fn contributors_are_told_which_tests_make_test_leaves_out() {
         .collect();
     let page = fs::read_to_string(repository().join("CONTRIBUTING.md")).unwrap();
     let (_, page) = page.split_once("### What make test leaves out").unwrap();
+    let (page, _) = page.split_once("\n## ").unwrap();
     let table = page.lines().filter(|line| line.starts_with('|')).map(|row| row.split('|').nth(1).unwrap());
     let listed: BTreeSet<&str> = table.skip(2).flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     assert!(skipped.len() > 20, "{skipped:?}");

@@ -37,6 +37,6 @@ fn data() -> PathBuf {
 /// Runs a script of docs/data, and shows what it said if it failed.
 fn python(script: &str, arguments: &[&str]) {
     let output = Command::new("python3").arg("-B").arg(data().join(script)).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{script}: {}\n{said}", output.status);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {}\n{errors}", output.status);
 }

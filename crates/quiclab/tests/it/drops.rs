@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use crate::common::{Bench, TEST_STACKS, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, records};
 use quiclab_wire::CaptureReader;
 
 /// Frames that the client sent, by the name of the tap that saw them.
@@ -25,7 +25,7 @@ fn run(drops: &str) -> (BTreeMap<String, Vec<Vec<u8>>>, serde_json::Value) {
         "name = \"tests/drops\"\ntitle = \"A list of drops\"\nstack.name = \"misbehaving\"\nworkload.size = \"64 KiB\"\n\
          path.drops_to_server = {drops}\ntap.snaplen = \"full\"\ntap.bottleneck_snaplen = \"full\"\n"
     ));
-    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let names = records(&bench.out("out"));
     let [name] = &names[..] else { panic!("one record, not {names:?}") };

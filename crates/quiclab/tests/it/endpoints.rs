@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Bench, TEST_STACKS, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, records};
 
 const EXPERIMENT: &str = r#"
 name = "tests/misbehaving"
@@ -50,7 +50,7 @@ const WARNINGS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_failure_is_told_and_stops_nothing_else() {
     let bench = Bench::new(EXPERIMENT);
-    let first = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let first = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(first.status, Some(FAILURES.len() as i32), "{}", first.errors);
     let out = bench.out("out");
     assert_eq!(records(&out).len(), 1 + WARNINGS.len(), "the good runs have their records");
@@ -84,7 +84,7 @@ fn every_failure_is_told_and_stops_nothing_else() {
     // Finished runs are kept, failed ones are tried again.
     let again = |manner: &str| {
         let filter = format!("stack.congestion_control={manner}");
-        said(&mut bench.run(TEST_STACKS, "out", &["-j", "1", "--filter", &filter]))
+        output_of(&mut bench.run(TEST_STACKS, "out", &["-j", "1", "--filter", &filter]))
     };
     let kept = again("not-at-all");
     assert_eq!(kept.status, Some(0), "{}", kept.errors);
@@ -100,7 +100,7 @@ fn taps_can_have_room_for_what_is_sent_again_and_again() {
         "name = \"tests/room\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\ncongestion_control = \"server-sends-much-more\"\n\
          [workload]\nsize = \"64 KiB\"\n[tap]\nroom = \"8 MiB\"\n",
     );
-    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let [record] = &records(&bench.out("out"))[..] else { panic!("one record") };
     let path = fs::read_to_string(bench.out("out").join(record).join("path.json")).unwrap();

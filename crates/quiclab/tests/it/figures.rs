@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use crate::common::{
     Bench, has_no_converter,
     models::{SMALL, read, run},
-    quiclab, said,
+    output_of, quiclab,
 };
 
 /// Results of a small scenario.
@@ -33,7 +33,7 @@ fn without_the_converter_all_svg_files_are_written_and_the_error_names_its_packa
         .arg(files.out("out"))
         .arg("--figures")
         .arg(files.out("figures"));
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_eq!(result.status, Some(125), "{}", result.errors);
     let expected = "rsvg-convert: not found; PDF and PNG files of figures need it\nhint: apt-get install librsvg2-bin";
     assert!(result.errors.contains(expected), "{}", result.errors);
@@ -54,7 +54,7 @@ fn two_processes_write_the_same_bytes_into_folders_of_any_name() {
     for folder in ["-figures", "two words"] {
         let mut command = quiclab();
         command.current_dir(files.folder.path()).args(["report", "out", &format!("--figures={folder}")]);
-        let result = said(&mut command);
+        let result = output_of(&mut command);
         assert_eq!(result.status, Some(0), "{}", result.errors);
     }
     let [one, other] = ["-figures", "two words"].map(|folder| contents(&files.folder.path().join(folder)));
@@ -67,6 +67,6 @@ fn a_folder_that_cannot_be_made_is_named() {
     let files = results();
     fs::write(files.out("taken"), "a file").unwrap();
     let into = files.out("taken/figures");
-    let result = said(quiclab().arg("report").arg(files.out("out")).arg("--figures").arg(&into));
+    let result = output_of(quiclab().arg("report").arg(files.out("out")).arg("--figures").arg(&into));
     assert!(result.status == Some(125) && result.errors.contains("taken/figures"), "{}", result.errors);
 }

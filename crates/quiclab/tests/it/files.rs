@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::common::{Bench, TEST_STACKS, quiclab, said};
+use crate::common::{Bench, TEST_STACKS, output_of, quiclab};
 
 fn refused(experiment: &str) -> String {
     let bench = Bench::new(experiment);
-    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(!bench.out("out").exists(), "a refused experiment leaves nothing");
     result.errors.replace(&bench.file().display().to_string(), "FILE")
@@ -38,14 +38,14 @@ fn text_that_is_no_toml_is_told_with_its_place() {
 fn bytes_that_are_no_text_are_refused() {
     let bench = Bench::new("");
     fs::write(bench.file(), [0x6e, 0xff, 0xfe]).unwrap();
-    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("found bytes at offset 1 that are not UTF-8"), "{}", result.errors);
 }
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let result = said(quiclab().args(["run", "no/such.toml", "--stacks", TEST_STACKS]));
+    let result = output_of(quiclab().args(["run", "no/such.toml", "--stacks", TEST_STACKS]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("no/such.toml") && result.errors.contains("No such file"), "{}", result.errors);
 }
@@ -53,17 +53,17 @@ fn a_file_that_is_not_there_is_named() {
 #[test]
 fn arguments_that_make_no_sense_are_refused() {
     for wrong in [&["run"][..], &["run", "x.toml", "--reps", "0"], &["run", "x.toml", "--filter", "quiche"], &["fly"]] {
-        assert_eq!(said(quiclab().args(wrong)).status, Some(125), "{wrong:?}");
+        assert_eq!(output_of(quiclab().args(wrong)).status, Some(125), "{wrong:?}");
     }
 }
 
 #[test]
 fn a_folder_without_results_is_no_report_and_no_record() {
     let folder = tempfile::tempdir().unwrap();
-    let report = said(quiclab().arg("report").arg(folder.path()));
+    let report = output_of(quiclab().arg("report").arg(folder.path()));
     assert_eq!(report.status, Some(125));
     assert!(report.errors.contains("found no experiment.json"), "{}", report.errors);
-    let verify = said(quiclab().arg("verify").arg(folder.path()).args(["--stacks", TEST_STACKS]));
+    let verify = output_of(quiclab().arg("verify").arg(folder.path()).args(["--stacks", TEST_STACKS]));
     assert_eq!(verify.status, Some(125));
     assert!(verify.errors.contains("run.toml"), "{}", verify.errors);
 }
@@ -74,7 +74,7 @@ fn a_dry_run_shows_the_plan_and_makes_nothing() {
         "name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\n[workload]\nrepetitions = 3\n\
          [vm]\ntimer_slack = \"1 ms\"\n",
     );
-    let result = said(&mut bench.run(TEST_STACKS, "out", &["--dry-run"]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &["--dry-run"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(
         result.output.starts_with("x: 3 runs\n  in all runs: vm.timer_slack = 1 ms\n")
@@ -87,10 +87,10 @@ fn a_dry_run_shows_the_plan_and_makes_nothing() {
 
 #[test]
 fn what_a_program_reads_is_json() {
-    let stacks = said(quiclab().args(["stacks", "list", "--json", "--stacks", TEST_STACKS]));
+    let stacks = output_of(quiclab().args(["stacks", "list", "--json", "--stacks", TEST_STACKS]));
     let stacks: serde_json::Value = serde_json::from_str(&stacks.output).unwrap();
     assert_eq!(stacks[0]["name"], "careless");
-    let doctor = said(quiclab().args(["doctor", "--json", "--stacks", TEST_STACKS]));
+    let doctor = output_of(quiclab().args(["doctor", "--json", "--stacks", TEST_STACKS]));
     let checks: serde_json::Value = serde_json::from_str(&doctor.output).unwrap();
     assert!(checks.as_array().unwrap().iter().all(|check| check["name"].is_string() && check["good"].is_boolean()));
 }

@@ -9,9 +9,9 @@ use std::{
 };
 
 use crate::common::{
-    Bench, Said, TEST_STACKS,
+    Bench, CommandOutput, TEST_STACKS,
     models::{SMALL, run},
-    quiclab, records, said,
+    output_of, quiclab, records,
 };
 
 /// A secret in files of the user, and in the environment.
@@ -50,7 +50,7 @@ impl Stranger {
     }
 
     /// `quiclab run --dry-run` of an experiment with these lines.
-    fn plan(&self, lines: &str, more: &[&str]) -> Said {
+    fn plan(&self, lines: &str, more: &[&str]) -> CommandOutput {
         let text = format!("name = \"x\"\ntitle = \"X\"\n[stack]\nname = \"misbehaving\"\n{lines}\n");
         fs::write(self.file(), text).unwrap();
         let mut command = quiclab();
@@ -60,8 +60,8 @@ impl Stranger {
 }
 
 /// What a command said that nothing of a secret may be in.
-fn refused(command: &mut Command) -> Said {
-    let done = said(command.env("TOKEN", SECRET));
+fn refused(command: &mut Command) -> CommandOutput {
+    let done = output_of(command.env("TOKEN", SECRET));
     for text in [&done.output, &done.errors] {
         assert!(!text.contains(SECRET) && !text.contains("root:"), "{command:?}: {text}");
     }
@@ -169,9 +169,9 @@ fn a_bundle_has_no_files_that_the_experiment_only_reaches_for() {
         .unwrap();
     let mut command = quiclab();
     command.arg("bundle").arg(bench.out("results")).arg(bench.out("a.zip")).args(["--author", "Doe, Jane"]);
-    let done = said(command.arg("--experiment").arg(&file));
+    let done = output_of(command.arg("--experiment").arg(&file));
     assert_eq!(done.status, Some(0), "{}", done.errors);
-    let listed = said(Command::new("python3").args(["-m", "zipfile", "-l"]).arg(bench.out("a.zip")));
+    let listed = output_of(Command::new("python3").args(["-m", "zipfile", "-l"]).arg(bench.out("a.zip")));
     assert!(listed.output.contains("/experiment/x.toml"), "{}", listed.output);
     for name in ["secret", "link", "fifo", "passwd"] {
         assert!(!listed.output.contains(name), "{name}: {}", listed.output);
@@ -236,10 +236,10 @@ fn the_list_of_a_record_reaches_no_file_elsewhere() {
     }
 }
 
-/// Files that read only what the kernel or quiclab itself has written, a test, or, for `given.rs`, what the user names.
+/// Files that read only what the kernel or quiclab itself has written, a test, or, for `bounded_input.rs`, what the user names.
 const OWN: [&str; 11] = [
     "quiclab/src/cli/reference.rs",
-    "quiclab/src/given.rs",
+    "quiclab/src/bounded_input.rs",
     "quiclab/src/perf/certificates.rs",
     "quiclab/src/perf/machine.rs",
     "quiclab/src/perf/usage.rs",

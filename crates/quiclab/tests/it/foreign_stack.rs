@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-use crate::common::{REAL_STACKS, Said, quiclab, records, said};
+use crate::common::{CommandOutput, REAL_STACKS, output_of, quiclab, records};
 use serde_json::Value;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/own-stack");
@@ -64,10 +64,10 @@ impl Outside {
     }
 
     /// `quiclab VERB...` with this stack.
-    fn quiclab(&self, words: &[&str]) -> Said {
+    fn quiclab(&self, words: &[&str]) -> CommandOutput {
         let mut command = quiclab();
         command.args(words).args(["--stacks", REAL_STACKS, "--stack"]).arg(self.path("own-stack"));
-        said(command.current_dir(self.folder.path()))
+        output_of(command.current_dir(self.folder.path()))
     }
 }
 
@@ -97,7 +97,7 @@ fn it_is_listed(outside: &Outside) {
 fn it_is_tried(outside: &Outside) {
     let mut command = quiclab();
     command.args(["stacks", "try"]).arg(outside.path("own-stack")).arg("--out").arg(outside.path("try"));
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
     for line in ["TESTCASE=retry works over h3: the files are complete", "refuses TESTCASE=v2: exit status 127"] {
         assert!(result.output.contains(line), "no line {line:?} in\n{}", result.output);
@@ -183,10 +183,10 @@ fn the_gate_lets_the_small_bucket_pass_and_stops_the_large_one(outside: &Outside
         let mut command = quiclab();
         command.args(["ab", "own-stack", "gate.toml", "--a", a, "--b", b, "--stacks", REAL_STACKS, "--out", &out]);
         command.args(["--fail-if", "train_share_of_packets_le_5 < -50%", "--strict"]);
-        let result = said(command.current_dir(outside.folder.path()));
+        let result = output_of(command.current_dir(outside.folder.path()));
         assert_eq!(result.status, Some(broken), "{b}\n{}\n{}", result.output, result.errors);
         assert!(result.output.contains(verdict), "no {verdict:?} in\n{}", result.output);
-        let result = said(quiclab().arg("check").arg(outside.path(&out).join("b")));
+        let result = output_of(quiclab().arg("check").arg(outside.path(&out).join("b")));
         assert_eq!(result.status, Some(broken), "{b}\n{}\n{}", result.output, result.errors);
     }
 }

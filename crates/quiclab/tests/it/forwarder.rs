@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use crate::common::{Bench, TEST_STACKS, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, records};
 use quiclab_units::Time;
 use quiclab_wire::CaptureReader;
 use serde_json::Value;
@@ -79,7 +79,7 @@ fn flipped_bits(sent: &[u8], arrived: &[u8]) -> u32 {
 fn what_stages_in_user_space_drop_is_what_the_second_tap_misses() {
     let bench = Bench::new(EXPERIMENT);
     for out in ["one", "two"] {
-        let result = said(&mut bench.run(TEST_STACKS, out, &[]));
+        let result = output_of(&mut bench.run(TEST_STACKS, out, &[]));
         assert_eq!(result.status, Some(0), "{}", result.errors);
     }
     let [one, two] = ["one", "two"].map(|out| {

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
 use crate::common::endpoint::{regressed, write_endpoint};
-use crate::common::{REAL_STACKS, Said, path_with, said};
+use crate::common::{CommandOutput, REAL_STACKS, output_of, path_with};
 
 const GUIDE: &str = include_str!("../../../../docs/guides/regression-gate.md");
 const WORKFLOW: &str = include_str!("../../../../docs/guides/gate.yml");
@@ -50,11 +50,11 @@ impl Reader {
         self.folder.path().join(name)
     }
 
-    fn shell(&self, script: &str) -> Said {
+    fn shell(&self, script: &str) -> CommandOutput {
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", script]).current_dir(self.folder.path()).env("PATH", path_with(&self.path("bin")));
         shell.env("GITHUB_STEP_SUMMARY", self.path("summary.md"));
-        said(&mut shell)
+        output_of(&mut shell)
     }
 }
 

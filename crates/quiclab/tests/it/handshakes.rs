@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::common::{Bench, Said, quiclab, said};
+use crate::common::{Bench, CommandOutput, output_of, quiclab};
 use quiclab_testing::wait_until;
 use quiclab_trace::read_numbers;
 use serde_json::Value;
@@ -34,10 +34,10 @@ stage = "delay"
 delay = "10 ms"
 "#;
 
-fn handshakes(bench: &Bench, more: &[&str]) -> Said {
+fn handshakes(bench: &Bench, more: &[&str]) -> CommandOutput {
     let mut command: Command = quiclab();
     command.arg("handshakes").arg(bench.file()).args(["--stacks", SANS_IO]).args(more);
-    said(&mut command)
+    output_of(&mut command)
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn each_handshake_of_the_other_stacks_is_measured_as_in_a_run() {
     check_handshakes("quiche-0.22");
 }
 
-/// Walls put two processes in front of each endpoint, so what has to be kept on one processor is the process that works.
+/// A sandbox puts two processes in front of each endpoint, so what has to be kept on one processor is the process that works.
 #[test]
 fn endpoints_run_on_the_processor_of_quiclab() {
     let bench = Bench::new(LOST_FLIGHT);
@@ -109,7 +109,7 @@ fn check_handshakes(stack: &str) {
     let rows = read_numbers(&files[0], &names).unwrap().unwrap();
     assert_eq!(rows.len(), 20);
     assert!(rows.windows(2).all(|pair| pair[1][0] == pair[0][0] + 1.0));
-    let result = said(bench.run(SANS_IO, "out", &["--testbed", "sim"]).arg("--json"));
+    let result = output_of(bench.run(SANS_IO, "out", &["--testbed", "sim"]).arg("--json"));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let report: Value = serde_json::from_str(&result.output).unwrap();
     let metrics = &report["report"]["groups"][0]["runs"][0]["metrics"];

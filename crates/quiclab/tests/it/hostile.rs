@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::common::{Bench, TEST_STACKS, said};
+use crate::common::{Bench, TEST_STACKS, output_of};
 use quiclab_wire::CaptureReader;
 
 /// What the endpoints do, by the "congestion control" of tests/stacks/hostile.
@@ -65,7 +65,7 @@ fn endpoints_that_attack_end_with_a_failed_run_or_with_the_packets_of_honest_one
          size = \"64 KiB\"\ntimeout = \"2 s\"\n[matrix]\n\"stack.congestion_control\" = [{}]\n",
         manners.join(", ")
     ));
-    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     let out = bench.out("out");
     let (good, failed) = (by_manner(&out), by_manner(&out.join("failed")));
     let names = |folders: &BTreeMap<String, PathBuf>| folders.keys().cloned().collect::<BTreeSet<_>>();

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::common::{Bench, REAL_STACKS, TEST_STACKS, hosts::Machines, quiclab, records, said};
+use crate::common::{Bench, REAL_STACKS, TEST_STACKS, hosts::Machines, output_of, quiclab, records};
 use serde_json::Value;
 
 /// A transfer that is limited by its rate: 2 MiB at 20 Mbit/s take nearly a second.
@@ -40,7 +40,7 @@ fn a_transfer_between_three_hosts_is_a_record_like_others_and_leaves_nothing_the
     let before = machines.states();
     let bench = Bench::new(EXPERIMENT);
     let hosts = machines.inventory(&["server", "wire", "client"], "keep = false");
-    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let record = only_record(&bench.out("out"));
     let goodput = json(&record, "metrics.json")["metrics"]["goodput_wire_bps"].as_f64().unwrap();
@@ -65,7 +65,7 @@ fn with_two_hosts_the_one_of_the_server_shapes_the_path() {
     let before = machines.states();
     let bench = Bench::new(EXPERIMENT);
     let hosts = machines.inventory(&["server", "client"], "");
-    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let record = only_record(&bench.out("out"));
     let metrics = &json(&record, "metrics.json")["metrics"];
@@ -143,7 +143,7 @@ fn a_sniffer_at_a_mirror_port_captures_what_the_server_sends_and_its_clock_is_kn
     let before = machines.states();
     let bench = Bench::new(EXPERIMENT);
     let hosts = machines.inventory(&["server", "wire", "client", "sniffer"], "");
-    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let record = only_record(&bench.out("out"));
     let goodput = json(&record, "metrics.json")["metrics"]["goodput_wire_bps"].as_f64().unwrap();
@@ -170,10 +170,10 @@ fn the_page_shows_times_between_the_taps_where_the_clocks_are_known_to_a_tenth_o
     let without_delay = EXPERIMENT.replace("\"5 ms\"", "\"0 ms\"");
     let bench = Bench::new(&(without_delay + "tap.bottleneck_snaplen = \"full\"\n"));
     let hosts = machines.inventory(&["server", "wire", "client"], "");
-    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let page = |record: &Path| {
-        let result = said(quiclab().arg("report").arg(record));
+        let result = output_of(quiclab().arg("report").arg(record));
         assert_eq!(result.status, Some(0), "{}", result.errors);
         let name = format!("{}.html", record.file_name().unwrap().to_str().unwrap());
         let place = [record.parent().unwrap().join("runs").join(&name), record.parent().unwrap().join(&name)];
@@ -203,7 +203,7 @@ fn a_sniffer_that_sees_nothing_fails_the_run_and_says_what_to_do() {
     machines.inside("server", &["tc", "qdisc", "delete", "dev", "eth1", "clsact"]);
     let bench = Bench::new(EXPERIMENT);
     let hosts = machines.inventory(&["server", "wire", "client", "sniffer"], "");
-    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
     assert_ne!(result.status, Some(0), "{}", result.output);
     let text = result.errors;
     assert!(text.contains("sniffer (sniffer): found none of the packets between server and client"), "{text}");
@@ -219,7 +219,7 @@ fn launch_time_is_refused_before_the_run_where_the_card_does_not_offer_it() {
          hosts.etf_launch_time = true\nworkload.size",
     ));
     let hosts = machines.inventory(&["server", "wire", "client"], "");
-    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
     assert_ne!(result.status, Some(0), "{}", result.output);
     let text = result.errors;
     assert!(text.contains("hosts.etf_launch_time: found true"), "{text}");
@@ -232,7 +232,7 @@ fn doctor_says_of_each_host_what_it_has_and_of_one_without_ssh_what_to_do() {
     let Some(mut machines) = Machines::new() else { return };
     let before = machines.states();
     let hosts = machines.inventory(&["server", "wire", "client"], "");
-    let doctor = |hosts: &Path| said(quiclab().arg("doctor").arg("--hosts").arg(hosts).arg("--json"));
+    let doctor = |hosts: &Path| output_of(quiclab().arg("doctor").arg("--hosts").arg(hosts).arg("--json"));
     let result = doctor(&hosts);
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     let found = |output: &str| -> BTreeMap<String, Value> {
@@ -257,7 +257,7 @@ fn doctor_says_of_each_host_what_it_has_and_of_one_without_ssh_what_to_do() {
     assert!(again["wire (wire): agent"]["found"].as_str().unwrap().contains("was there already"));
     machines.inside("wire", &["ip", "link", "set", "eth2", "down"]);
     machines.stop_serving("client");
-    let result = said(quiclab().arg("doctor").arg("--hosts").arg(&hosts).arg("--json"));
+    let result = output_of(quiclab().arg("doctor").arg("--hosts").arg(&hosts).arg("--json"));
     assert_eq!(result.status, Some(1), "{}", result.output);
     let checks = found(&result.output);
     let refused = &checks["client (client): ssh"];
@@ -282,7 +282,7 @@ fn the_baseline_of_quic_steps_runs_between_three_hosts() {
     let baseline = Path::new(REAL_STACKS).join("../experiments/quic-steps/baseline.toml");
     let mut command = quiclab();
     command.arg("run").arg(baseline).args(["--stacks", REAL_STACKS, "--profile", "quick", "--out"]).arg(folder.path());
-    let result = said(command.args(on_hosts(&hosts)));
+    let result = output_of(command.args(on_hosts(&hosts)));
     eprintln!("{}{}", result.errors, result.output);
     assert_eq!(result.status, Some(0));
     assert_eq!(records(folder.path()).len(), 12);

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Bench, Said, TEST_STACKS, hosts::Machines, records, said};
+use crate::common::{Bench, CommandOutput, TEST_STACKS, hosts::Machines, output_of, records};
 use quiclab_testing::{processes_with, wait_until};
 
 const ROLES: [&str; 3] = ["server", "wire", "client"];
@@ -26,13 +26,13 @@ fn on(hosts: &Path) -> [&str; 4] {
     ["--testbed", "hosts", "--hosts", hosts.to_str().unwrap()]
 }
 
-fn run(bench: &Bench, hosts: &Path) -> Said {
-    said(&mut bench.run(TEST_STACKS, "out", &on(hosts)))
+fn run(bench: &Bench, hosts: &Path) -> CommandOutput {
+    output_of(&mut bench.run(TEST_STACKS, "out", &on(hosts)))
 }
 
 /// Fails, with all of these words.
 #[track_caller]
-fn assert_fails(result: &Said, words: &[&str]) {
+fn assert_fails(result: &CommandOutput, words: &[&str]) {
     assert_ne!(result.status, Some(0), "{}{}", result.output, result.errors);
     for word in words {
         assert!(result.errors.contains(word), "expected {word:?}: {}", result.errors);
@@ -196,7 +196,7 @@ fn a_session_that_ends_in_the_middle_fails_its_run_and_the_next_one_gets_a_new_s
     assert_eq!(records(&bench.out("out")).len(), 1, "{words}");
     machines.wait_for(&before);
     // The other one is kept, and this one is performed.
-    let result = said(&mut bench.run(TEST_STACKS, "out", &[&on(&hosts)[..], &twice].concat()));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &[&on(&hosts)[..], &twice].concat()));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert_eq!(records(&bench.out("out")).len(), 2);
 }

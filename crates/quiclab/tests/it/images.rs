@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use crate::common::{REAL_STACKS, Said, quiclab, said};
+use crate::common::{CommandOutput, REAL_STACKS, output_of, quiclab};
 use quiclab_testing::has_program;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -40,10 +40,10 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    fn quiclab(&self, arguments: &[&str]) -> Said {
+    fn quiclab(&self, arguments: &[&str]) -> CommandOutput {
         let mut command = quiclab();
         command.env("QUICLAB_CACHE", self.path("cache")).current_dir(self.folder.path());
-        said(command.args(arguments).args(["--stacks", REAL_STACKS]))
+        output_of(command.args(arguments).args(["--stacks", REAL_STACKS]))
     }
 
     fn write(&self, name: &str, contents: &[u8]) -> String {
@@ -130,7 +130,7 @@ fn base_layer() -> PathBuf {
             "--dpkgopt=path-exclude=/usr/share/locale/*",
             "trixie",
         ]);
-        let made = said(mmdebstrap.arg(&aside));
+        let made = output_of(mmdebstrap.arg(&aside));
         assert_eq!(made.status, Some(0), "{}", made.errors);
         fs::rename(aside, &path).unwrap();
     }
@@ -142,7 +142,7 @@ fn endpoint_layer(place: &Place) -> PathBuf {
     let program = place.path("quic-go");
     let mut build = Command::new("go");
     build.current_dir(Path::new(REAL_STACKS).join("quic-go")).env("CGO_ENABLED", "0");
-    let built = said(build.args(["build", "-trimpath", "-ldflags=-s", "-o"]).arg(&program).arg("."));
+    let built = output_of(build.args(["build", "-trimpath", "-ldflags=-s", "-o"]).arg(&program).arg("."));
     assert_eq!(built.status, Some(0), "{}", built.errors);
     let mut members = Vec::new();
     let mut add = |name: &str, contents: Vec<u8>| members.push((name.to_owned(), contents));

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use crate::common::{REAL_STACKS, Said, quiclab, said};
+use crate::common::{CommandOutput, REAL_STACKS, output_of, quiclab};
 
 #[test]
 fn pairs_are_judged_by_their_packets_and_an_interrupted_matrix_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let interop = |cases: &str| -> Said {
+    let interop = |cases: &str| -> CommandOutput {
         let mut command = quiclab();
         command.args(["interop", "--stacks", REAL_STACKS, "--server", "ngtcp2,quic-go", "--client", "ngtcp2,quic-go"]);
-        said(command.args(["--case", cases, "--out"]).arg(folder.path()))
+        output_of(command.args(["--case", cases, "--out"]).arg(folder.path()))
     };
     let first = interop("retry");
     assert_eq!(first.status, Some(0), "{}{}", first.output, first.errors);
@@ -38,9 +38,9 @@ fn pairs_are_judged_by_their_packets_and_an_interrupted_matrix_goes_on() {
 #[test]
 fn a_name_that_there_is_nothing_of_is_refused() {
     let mut command = quiclab();
-    let result = said(command.args(["interop", "--stacks", REAL_STACKS, "--case", "retri"]));
+    let result = output_of(command.args(["interop", "--stacks", REAL_STACKS, "--case", "retri"]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("--case retri: found no such case, expected one of handshake"), "{}", result.errors);
-    let result = said(quiclab().args(["interop", "--stacks", REAL_STACKS, "--server", "curl"]));
+    let result = output_of(quiclab().args(["interop", "--stacks", REAL_STACKS, "--server", "curl"]));
     assert!(result.errors.contains("curl: has no QUIC server; expected a stack with one"), "{}", result.errors);
 }

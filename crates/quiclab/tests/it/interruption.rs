@@ -5,7 +5,7 @@ use std::{
     process::{Output, Stdio},
 };
 
-use crate::common::{Bench, TEST_STACKS, quiclab, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, quiclab, records};
 use quiclab_testing::{processes_with, wait_until};
 
 const EXPERIMENT: &str = r#"
@@ -42,14 +42,14 @@ fn interrupted_by(signal: i32) {
     let kept = records(&out);
     assert!(finished.iter().all(|name| kept.contains(name)), "finished runs are kept");
 
-    let again = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let again = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(again.status, Some(0), "{}", again.errors);
     assert!(again.errors.contains(&format!("{} of 4 runs have a record already", kept.len())), "{}", again.errors);
     assert_eq!(records(&out).len(), 4);
     assert!(!has_leftovers(&out));
 
     // The interruption left no trace in the results.
-    let untouched = said(&mut bench.run(TEST_STACKS, "untouched", &[]));
+    let untouched = output_of(&mut bench.run(TEST_STACKS, "untouched", &[]));
     assert_eq!(untouched.status, Some(0), "{}", untouched.errors);
     for name in records(&out) {
         let [one, other] =
@@ -79,11 +79,11 @@ fn after_kill_9_the_same_command_goes_on() {
 #[test]
 fn a_damaged_record_is_named_and_kept_and_its_run_is_performed_again() {
     let bench = Bench::new(&EXPERIMENT.replace("repetitions = 4", "repetitions = 1").replace("1 MiB", "64 KiB"));
-    let first = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let first = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(first.status, Some(0), "{}", first.errors);
     let out = bench.out("out");
     let record = out.join(&records(&out)[0]);
-    let run = || said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let run = || output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     let name = records(&out)[0].clone();
     let whole = ["wire.pcapng", "metrics.json"].map(|file| fs::read(record.join(file)).unwrap());
     for (number, file) in ["wire.pcapng", "metrics.json", "server/stdout"].into_iter().enumerate() {
@@ -94,7 +94,7 @@ fn a_damaged_record_is_named_and_kept_and_its_run_is_performed_again() {
             _ => fs::remove_file(&path).unwrap(),
         }
         let half = fs::read(&path).ok();
-        for result in [said(quiclab().arg("report").arg(&out)), run()] {
+        for result in [output_of(quiclab().arg("report").arg(&out)), run()] {
             assert_eq!(result.status, Some(0), "{}", result.errors);
             assert!(result.errors.contains(&path.display().to_string()), "{}", result.errors);
         }
@@ -106,7 +106,7 @@ fn a_damaged_record_is_named_and_kept_and_its_run_is_performed_again() {
     assert!(run().errors.contains("1 of 1 runs have a record already"));
     // What a killed process was writing has another name and is removed.
     fs::rename(&record, out.join(".partial-x")).unwrap();
-    let again = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let again = output_of(&mut bench.run(TEST_STACKS, "out", &[]));
     assert!(!again.errors.contains("have a record already"), "{}", again.errors);
     assert!(!out.join(".partial-x").exists());
     assert_eq!(records(&out).len(), 1);
@@ -133,7 +133,7 @@ fn two_commands_with_the_same_runs_share_a_folder_and_perform_each_run_once() {
     assert_eq!(performed.len(), 4);
     assert!(!has_leftovers(&out));
     // What they made together is what one makes alone.
-    let alone = said(&mut bench.run(TEST_STACKS, "alone", &[]));
+    let alone = output_of(&mut bench.run(TEST_STACKS, "alone", &[]));
     assert_eq!(alone.status, Some(0), "{}", alone.errors);
     let files = |out: &str, name: &str| {
         ["wire.pcapng", "metrics.json", "run.toml"].map(|file| fs::read(bench.out(out).join(name).join(file)).unwrap())
@@ -200,7 +200,7 @@ fn what_an_experiment_beside_this_one_has_performed_is_not_performed_again() {
         fs::write(folder.join(format!("{name}.toml")), file).unwrap();
     }
     let out = bench.out("out");
-    let result = said(quiclab().arg("run").arg(&folder).args(["--stacks", TEST_STACKS, "--out"]).arg(&out));
+    let result = output_of(quiclab().arg("run").arg(&folder).args(["--stacks", TEST_STACKS, "--out"]).arg(&out));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(result.errors.contains("2 runs have a record in an experiment beside this one"), "{}", result.errors);
     let [first, second] = ["first", "second"].map(|name| out.join(name));

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::common::{Bench, REAL_STACKS, path_with, program, quiclab, records, said};
+use crate::common::{Bench, REAL_STACKS, output_of, path_with, program, quiclab, records};
 use quiclab_metrics::RunMetrics;
 use quiclab_testbed::{cache::Cache, vm::kernel::Kernel};
 use quiclab_testing::{processes_with, wait_until};
@@ -29,7 +29,7 @@ fn kernel(action: &[&str]) -> Command {
 }
 
 fn kernels(command: &mut Command) -> Vec<serde_json::Value> {
-    let result = said(command);
+    let result = output_of(command);
     assert_eq!(result.status, Some(0), "{}", result.errors);
     serde_json::from_str(&result.output).unwrap()
 }
@@ -42,7 +42,7 @@ fn every_kernel_is_listed_with_the_command_that_makes_it() {
     assert_eq!(of("kernel"), ["6.1", "6.1-rt", "6.12", "6.1-paced"]);
     assert!(of("cached").iter().all(|cached| cached == false) && of("version").iter().all(serde_json::Value::is_null));
     assert_eq!(found[3]["command"], "quiclab kernel build");
-    let table = said(kernel(&["list"]).env("QUICLAB_CACHE", bench.out("cache"))).output;
+    let table = output_of(kernel(&["list"]).env("QUICLAB_CACHE", bench.out("cache"))).output;
     assert!(table.contains("6.1-paced") && table.contains("quiclab kernel build"), "{table}");
 }
 
@@ -52,7 +52,7 @@ fn a_run_does_not_build_the_kernel_but_says_what_does() {
     // The stack's root file system is made first; what is in it does not matter here.
     program(&bench.out("bin"), "mmdebstrap", "touch root.erofs packages");
     let mut run = bench.run(REAL_STACKS, "out", &["--filter", "vm.kernel=6.1-paced"]);
-    let result = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
+    let result = output_of(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(result.status, Some(125));
     for part in ["kernel: \"6.1-paced\"", "hint: quiclab kernel build", "minutes"] {
         assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
@@ -64,7 +64,7 @@ fn packages_that_building_needs_are_named() {
     let bench = Bench::new(EXPERIMENT);
     let empty = tempfile::tempdir().unwrap();
     let mut build = kernel(&["build"]);
-    let result = said(build.env("PATH", empty.path()).env("QUICLAB_CACHE", bench.out("cache")));
+    let result = output_of(build.env("PATH", empty.path()).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("hint: apt-get install make gcc binutils flex bison bc"), "{}", result.errors);
     assert!(result.errors.contains("libelf-dev"), "{}", result.errors);
@@ -113,7 +113,7 @@ fn an_interrupted_build_leaves_nothing() {
 #[ignore = "needs kernel 6.1-paced, which takes minutes to build: make test-kernel"]
 fn a_transfer_on_the_patched_kernel_is_as_on_the_stock_one() {
     let bench = Bench::new(EXPERIMENT);
-    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let found = records(&bench.out("out")).into_iter().map(|name| {
         let text = fs::read_to_string(bench.out("out").join(name).join("metrics.json")).unwrap();
@@ -135,7 +135,7 @@ fn segments_leave_at_the_rate_of_the_control_message() {
     );
     // It is no endpoint that transfers anything, so all runs fail; what it printed is kept.
     let probe = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probes/pacing");
-    let result = said(&mut bench.run(REAL_STACKS, "out", &["--stack", probe]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &["--stack", probe]));
     assert_eq!(result.status, Some(6), "{}", result.errors);
     for run in fs::read_dir(bench.out("out/failed")).unwrap() {
         let folder = run.unwrap().path();

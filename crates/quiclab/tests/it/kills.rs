@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::common::said;
+use crate::common::output_of;
 use cases::{Case, QUICK, all};
 use place::Place;
 use quiclab_testing::{processes_with, wait_until};
@@ -72,7 +72,7 @@ impl Bench {
         for _ in 0..2 {
             place.clear();
             let start = Instant::now();
-            let done = said(&mut (case.command)(&place));
+            let done = output_of(&mut (case.command)(&place));
             assert_eq!(done.status, Some(0), "{}: {}{}", case.name, done.output, done.errors);
             usual = start.elapsed();
         }
@@ -102,7 +102,7 @@ impl Bench {
     /// Starts the command and lets it finish: everything is there, and nothing else.
     fn finish(&mut self) {
         let before = self.place.finished();
-        let done = said(&mut (self.case.command)(&self.place));
+        let done = output_of(&mut (self.case.command)(&self.place));
         assert_eq!(done.status, Some(0), "{}: {}{}", self.case.name, done.output, done.errors);
         self.place.check_whole(&before);
         assert_eq!(self.place.missing(), Vec::<String>::new(), "{}: after the next start", self.case.name);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{quiclab, said};
+use crate::common::{output_of, quiclab};
 use quiclab_testing::files::capture;
 
 fn captures(name: &str) -> String {
@@ -13,7 +13,7 @@ fn captures(name: &str) -> String {
 fn ladder(name: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("ladder.html");
-    let result = said(quiclab().arg("analyze").arg(captures(name)).arg("--ladder").arg(&page));
+    let result = output_of(quiclab().arg("analyze").arg(captures(name)).arg("--ladder").arg(&page));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     fs::read_to_string(page).unwrap()
 }
@@ -60,8 +60,8 @@ fn every_stack_s_handshake_is_drawn_to_its_first_byte() {
 
 #[test]
 fn a_ladder_is_of_one_file() {
-    let result = said(quiclab().args(["analyze", "-", "--ladder", "x.html"]));
+    let result = output_of(quiclab().args(["analyze", "-", "--ladder", "x.html"]));
     assert!(result.errors.contains("--ladder: found standard input, expected the name of a file"), "{}", result.errors);
-    let result = said(quiclab().args(["analyze", &captures("retry"), &captures("ipv6"), "--ladder", "x.html"]));
+    let result = output_of(quiclab().args(["analyze", &captures("retry"), &captures("ipv6"), "--ladder", "x.html"]));
     assert!(result.errors.contains("--ladder: found 2 captures, expected one"), "{}", result.errors);
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::common::{Bench, Said, has_no_converter, quiclab, records, said};
+use crate::common::{Bench, CommandOutput, has_no_converter, output_of, quiclab, records};
 use serde_json::Value;
 
 const EXAMPLE: &str = include_str!("../../../../experiments/examples/lost-flight.toml");
@@ -10,8 +10,8 @@ const EXAMPLE: &str = include_str!("../../../../experiments/examples/lost-flight
 const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
 const SHORT: [&str; 4] = ["--set", "workload.size=10 kB", "--set", "stack.name=quinn"];
 
-fn run(bench: &Bench, out: &str, more: &[&str]) -> Said {
-    let result = said(bench.run(SANS_IO, out, &["--testbed", "sim"]).args(more));
+fn run(bench: &Bench, out: &str, more: &[&str]) -> CommandOutput {
+    let result = output_of(bench.run(SANS_IO, out, &["--testbed", "sim"]).args(more));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     result
 }
@@ -47,7 +47,7 @@ fn every_run_about_handshakes_has_a_ladder_with_what_was_lost_and_why() {
     // Runs whose transfer is what they are about have none, unless they are asked for.
     run(&bench, "long", &["--set", "workload.size=100 kB", "--set", "stack.name=quinn"]);
     assert!(!bench.out("long").join("ladders").exists());
-    let result = said(quiclab().arg("report").arg(bench.out("long")).arg("--ladders"));
+    let result = output_of(quiclab().arg("report").arg(bench.out("long")).arg("--ladders"));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let name = records(&bench.out("long")).remove(0);
     assert!(bench.out("long").join(format!("ladders/{name}.html")).is_file());
@@ -57,7 +57,7 @@ fn every_run_about_handshakes_has_a_ladder_with_what_was_lost_and_why() {
 fn a_failed_run_has_a_ladder_where_its_capture_was_kept() {
     let bench = Bench::new(&format!("{EXAMPLE}\n[tap]\nbottleneck_snaplen = \"full\"\n"));
     let more = ["--set", "path.to_server.loss.at_least_drops=1000"];
-    let result = said(bench.run(SANS_IO, "out", &["--testbed", "sim"]).args(SHORT).args(more));
+    let result = output_of(bench.run(SANS_IO, "out", &["--testbed", "sim"]).args(SHORT).args(more));
     assert_ne!(result.status, Some(0));
     let failed: Vec<_> =
         fs::read_dir(bench.out("out").join("failed")).unwrap().map(|one| one.unwrap().file_name()).collect();
@@ -97,13 +97,13 @@ fn a_map_of_two_settings_is_the_first_figure_of_the_report() {
     let bench = Bench::new(&format!("{}{MAP}", example()));
     run(&bench, "out", &[]);
     let figures = bench.out("figures");
-    let result = said(quiclab().arg("report").arg(bench.out("out")).arg("--figures").arg(&figures));
+    let result = output_of(quiclab().arg("report").arg(bench.out("out")).arg("--figures").arg(&figures));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let svg = text(&figures.join("figure-1-first-byte.svg"));
     assert!(svg.contains("time to first byte at the client, ms") && svg.contains(">quinn<"), "{svg}");
     assert!(figures.join("figure-1-first-byte.pdf").is_file());
     let bad = Bench::new(&format!("{}{}", example(), MAP.replace("handshake_client_first_byte_ns", "first_byte")));
-    let result = said(&mut bad.run(SANS_IO, "bad", &["--testbed", "sim"]));
+    let result = output_of(&mut bad.run(SANS_IO, "bad", &["--testbed", "sim"]));
     assert!(
         result.errors.contains("figure.y: found \"first_byte\" in \"First byte\", expected the name of a metric"),
         "{}",

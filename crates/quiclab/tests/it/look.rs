@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{quiclab, said};
+use crate::common::{output_of, quiclab};
 use quiclab_testing::files;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn look(names: &[&str], options: &[&str]) -> (String, String) {
     let page = folder.path().join("page.html");
     let mut command = quiclab();
     command.arg("look").args(names.iter().map(|name| capture(name))).args(options).arg("--html").arg(&page);
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_eq!(result.status, Some(0), "{}", result.errors);
     (fs::read_to_string(page).unwrap(), result.output)
 }
@@ -29,7 +29,7 @@ fn heads(page: &str) -> Vec<Value> {
 #[test]
 fn the_page_has_as_many_packets_as_quiclab_packets_lists() {
     let (page, _) = look(&["quiche"], &[]);
-    let listed = said(quiclab().arg("packets").arg(capture("quiche")).arg("--json"));
+    let listed = output_of(quiclab().arg("packets").arg(capture("quiche")).arg("--json"));
     let listed: Value = serde_json::from_str(&listed.output).unwrap();
     let heads = heads(&page);
     assert_eq!(heads.len(), 1);
@@ -67,7 +67,7 @@ fn a_window_has_the_packets_of_its_time_and_says_so() {
     let json: Value = serde_json::from_str(&printed).unwrap();
     let not_judged = json["transfers"][0]["verdicts"]["not_judged"].as_array().unwrap();
     assert!(not_judged.iter().any(|one| one["rule"] == "application_limited"), "{not_judged:?}");
-    let result = said(quiclab().arg("look").arg(capture("quiche")).args(["--from", "60min"]));
+    let result = output_of(quiclab().arg("look").arg(capture("quiche")).args(["--from", "60min"]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("found no packets of a server from 3600 s on"), "{}", result.errors);
 }
@@ -75,7 +75,7 @@ fn a_window_has_the_packets_of_its_time_and_says_so() {
 #[test]
 fn a_capture_without_a_server_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let result = said(quiclab().arg("look").arg(folder.path()));
+    let result = output_of(quiclab().arg("look").arg(folder.path()));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("expected a record's folder or a capture file"), "{}", result.errors);
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use crate::common::{Bench, Said, records, said};
+use crate::common::{Bench, CommandOutput, output_of, records};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, QuicForm, QuicFrame, Role};
 use serde_json::Value;
 
@@ -11,8 +11,8 @@ const EXAMPLE: &str = include_str!("../../../../experiments/examples/lost-flight
 const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
 const DROP: &str = "path.to_server.loss.drop";
 
-fn run(bench: &Bench, out: &str, more: &[&str]) -> Said {
-    said(bench.run(SANS_IO, out, &["--testbed", "sim"]).args(more))
+fn run(bench: &Bench, out: &str, more: &[&str]) -> CommandOutput {
+    output_of(bench.run(SANS_IO, out, &["--testbed", "sim"]).args(more))
 }
 
 fn bytes(folder: &Path, file: &str) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use crate::common;
 use std::fs;
 
-use crate::common::{Bench, TEST_STACKS, path_with, program, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, path_with, program, records};
 use quiclab_testing::has_namespaces;
 
 const EXPERIMENT: &str = r#"
@@ -19,7 +19,7 @@ size = "1 MiB"
 fn a_machine_without_qemu_is_told_what_to_install() {
     let bench = Bench::new(EXPERIMENT);
     let empty = tempfile::tempdir().unwrap();
-    let result = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", empty.path()));
+    let result = output_of(bench.run(TEST_STACKS, "out", &[]).env("PATH", empty.path()));
     assert_eq!(result.status, Some(125));
     let expected = "qemu-system-x86_64: not found on this machine\nhint: apt-get install qemu-system-x86";
     assert!(result.errors.contains(expected), "{}", result.errors);
@@ -29,7 +29,7 @@ fn a_machine_without_qemu_is_told_what_to_install() {
 fn an_old_qemu_is_refused() {
     let bench = Bench::new(EXPERIMENT);
     program(&bench.out("bin"), "qemu-system-x86_64", "echo 'QEMU emulator version 5.2.0 (Debian 1:5.2+dfsg-11)'");
-    let result = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", path_with(&bench.out("bin"))));
+    let result = output_of(bench.run(TEST_STACKS, "out", &[]).env("PATH", path_with(&bench.out("bin"))));
     assert_eq!(result.status, Some(125));
     assert!(
         result.errors.contains("5.2.0") && result.errors.contains("expected version 7.2 or later"),
@@ -50,7 +50,7 @@ fn a_kernel_package_that_cannot_be_had_is_named() {
     );
     program(&bin, "mmdebstrap", "touch root.erofs packages");
     let mut run = bench.run(TEST_STACKS, "out", &[]);
-    let result = said(run.env("PATH", path_with(&bin)).env("QUICLAB_CACHE", bench.out("cache")));
+    let result = output_of(run.env("PATH", path_with(&bin)).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(result.status, Some(125));
     for part in ["downloading linux-image-6.1.0-99-cloud-amd64", "Unable to locate package"] {
         assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
@@ -62,7 +62,7 @@ fn an_image_that_cannot_be_made_is_told_with_what_mmdebstrap_said() {
     let bench = Bench::new(EXPERIMENT);
     program(&bench.out("bin"), "mmdebstrap", "echo 'E: cannot resolve the mirror' >&2; exit 25");
     let mut run = bench.run(TEST_STACKS, "out", &[]);
-    let result = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
+    let result = output_of(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(result.status, Some(125));
     assert!(
         result.errors.contains("building the guest image") && result.errors.contains("cannot resolve"),
@@ -74,7 +74,7 @@ fn an_image_that_cannot_be_made_is_told_with_what_mmdebstrap_said() {
 }
 
 /// Runs the experiment with its results on a disk of `size`, which only that process sees.
-fn on_a_disk_of(size: &str, bench: &Bench) -> common::Said {
+fn on_a_disk_of(size: &str, bench: &Bench) -> common::CommandOutput {
     let out = bench.out("disk");
     fs::create_dir_all(&out).unwrap();
     let run = bench.run(TEST_STACKS, "disk/out", &[]);
@@ -87,7 +87,7 @@ fn on_a_disk_of(size: &str, bench: &Bench) -> common::Said {
     command.args(["--mount", "sh", "-c"]);
     command.arg(format!("mount -t tmpfs -o size={size} none \"$0\" && exec \"$@\"")).arg(&out);
     command.arg(run.get_program()).args(run.get_args());
-    said(&mut command)
+    output_of(&mut command)
 }
 
 #[test]

@@ -59,6 +59,7 @@ mod shared_folder;
 mod signals;
 mod stacks;
 mod stacks_in_the_simulator;
+mod structure;
 mod taps;
 mod r#try;
 mod verbs;

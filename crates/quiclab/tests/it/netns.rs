@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Bench, TEST_STACKS, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, records};
 use quiclab_testing::{has_namespaces, wait_until};
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
     let _turn = in_turn();
     let bench = Bench::new(EXPERIMENT);
     for testbed in ["vm", "netns"] {
-        let result = said(&mut bench.run(TEST_STACKS, testbed, &["--testbed", testbed, "--wait-for-quiet", "0"]));
+        let result = output_of(&mut bench.run(TEST_STACKS, testbed, &["--testbed", testbed, "--wait-for-quiet", "0"]));
         assert_eq!(result.status, Some(0), "{testbed}: {}", result.errors);
     }
     let [exact, sample] = ["vm", "netns"].map(|testbed| only_record(&bench.out(testbed)));
@@ -103,14 +103,14 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
         let cpu = measured["metrics"]["server_cpu_s_per_gb"].as_f64();
         assert_eq!(cpu.is_some_and(|cpu| cpu > 0.0), is_sampled, "{cpu:?}");
     }
-    let page = said(common::quiclab().arg("report").arg(&sample));
+    let page = output_of(common::quiclab().arg("report").arg(&sample));
     assert_eq!(page.status, Some(0), "{}", page.errors);
 
-    let verified = said(common::quiclab().arg("verify").arg(&sample).args(["--stacks", TEST_STACKS]));
+    let verified = output_of(common::quiclab().arg("verify").arg(&sample).args(["--stacks", TEST_STACKS]));
     assert!(verified.errors.contains("found a run in real time"), "{}", verified.errors);
-    let compared = said(common::quiclab().arg("compare").args(["vm", "netns"].map(|testbed| bench.out(testbed))));
+    let compared = output_of(common::quiclab().arg("compare").args(["vm", "netns"].map(|testbed| bench.out(testbed))));
     assert!(compared.output.contains("B is a sample of real time"), "{}{}", compared.output, compared.errors);
-    let differs = said(common::quiclab().arg("diff").args([&exact, &sample]));
+    let differs = output_of(common::quiclab().arg("diff").args([&exact, &sample]));
     assert!(differs.output.contains("A is exact, B is a sample of real time"), "{}{}", differs.output, differs.errors);
 }
 
@@ -120,7 +120,7 @@ fn settings_of_the_virtual_machine_are_refused_by_name() {
         return;
     }
     let bench = Bench::new(&format!("{EXPERIMENT}vm.nanoseconds_per_instruction = 2\n"));
-    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(result.errors.contains("vm.nanoseconds_per_instruction"), "{}", result.errors);
     assert!(result.errors.contains("hint: --testbed vm"), "{}", result.errors);
@@ -176,7 +176,7 @@ fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
     let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
     let interfaces = || fs::read_dir("/sys/class/net").unwrap().count();
     let before = (mounts(), interfaces());
-    let whole = said(&mut bench.run(TEST_STACKS, "whole", &["--testbed", "netns", "--wait-for-quiet", "0"]));
+    let whole = output_of(&mut bench.run(TEST_STACKS, "whole", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     assert_eq!(whole.status, Some(0), "{}", whole.errors);
     let mut most_namespaces = 0;
     // NETNS_KILLS = 100 takes some minutes.
@@ -198,7 +198,7 @@ fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
         wait_until("its namespaces to go", || namespaces(all_processes().iter()).is_disjoint(&entered));
         assert_eq!((mounts(), interfaces()), before, "kill {kill}");
     }
-    // The kills came while there was something to leave behind: a network for each of three, and walls round two endpoints.
+    // The kills came while there was something to leave behind: a network for each of three, and sandboxes of two endpoints.
     assert!(most_namespaces >= 5, "{most_namespaces} namespaces");
 }
 
@@ -219,17 +219,17 @@ workload.timeout = "4 s"
 "stack.congestion_control" = ["client-breaks-out", "server-breaks-out", "client-forks", "server-hides-packets"]
 "#,
     );
-    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     let out = bench.out("out");
     let of = |folder: &Path, manner: &str| {
         let name = records(folder).into_iter().find(|name| name.contains(manner));
         folder.join(name.unwrap_or_else(|| panic!("{manner}: no record; {}", result.errors)))
     };
     for (role, manner) in [("client", "client-breaks-out"), ("server", "server-breaks-out")] {
-        let said = fs::read_to_string(of(&out, manner).join(role).join("stdout")).unwrap();
-        let tried = said.lines().filter(|line| line.starts_with("tried ")).count();
-        let other: Vec<_> = said.lines().filter(|line| !line.starts_with("tried ")).collect();
-        assert!(tried > 40, "{said}");
+        let output = fs::read_to_string(of(&out, manner).join(role).join("stdout")).unwrap();
+        let tried = output.lines().filter(|line| line.starts_with("tried ")).count();
+        let other: Vec<_> = output.lines().filter(|line| !line.starts_with("tried ")).collect();
+        assert!(tried > 40, "{output}");
         // Buffers belong to the whole machine. The rest needs more users than whoever is not root has.
         let usual = [
             "could not have a buffer of 50 MiB",
@@ -266,7 +266,7 @@ fn a_second_quiclab_waits_for_its_turn_and_says_whose_it_is() {
     wait_until("a refusal that names the first one", || {
         tries += 1;
         let out = format!("refused-{tries}");
-        let found = said(&mut bench.run(TEST_STACKS, &out, &["--testbed", "netns", "--no-wait"]));
+        let found = output_of(&mut bench.run(TEST_STACKS, &out, &["--testbed", "netns", "--no-wait"]));
         refused = found.errors.contains(&holder).then_some(found);
         refused.is_some()
     });
@@ -298,7 +298,7 @@ fn super_packets_and_jumbo_frames_are_measured_as_packets() {
     let settings = "hosts.offloads = \"on\"\npath.mtu = 4000\npath.burst = \"16 KiB\"\nhosts.server_cpus = \"0\"\ntap.snaplen = \"128 B\"\n";
     let experiment = format!("{EXPERIMENT}{settings}").replace("\"misbehaving\"", "\"tcp-tls\"");
     let bench = Bench::new(&experiment.replace("stack.name", "stack.congestion_control = \"cubic\"\nstack.name"));
-    let result = said(&mut bench.run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
+    let result = output_of(&mut bench.run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let record = only_record(&bench.out("out"));
     let (path, metrics) = (json(&record, "path.json"), json(&record, "metrics.json"));
@@ -327,14 +327,14 @@ fn zeros_that_are_not_kept_arrive() {
         format!("{EXPERIMENT}{settings}").replace("\"misbehaving\"", "\"tcp-tls\"").replace("2 MiB", "3 MiB");
     assert!(experiment.contains("3 MiB"), "{experiment}");
     let bench = Bench::new(&experiment.replace("stack.name", "stack.congestion_control = \"cubic\"\nstack.name"));
-    let result = said(&mut bench.run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
+    let result = output_of(&mut bench.run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let metrics = json(&only_record(&bench.out("out")), "metrics.json");
     // TLS and HTTP/2 add some, and all three files together are 3 MiB.
     let sent = metrics["metrics"]["payload_bytes_sent"].as_u64().unwrap();
     assert!((3 << 20..4 << 20).contains(&sent), "{sent} bytes");
     let thirds = experiment.replace("3 MiB", "4 MiB");
-    let result = said(&mut Bench::new(&thirds).run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
+    let result = output_of(&mut Bench::new(&thirds).run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
     assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(
         result.errors.contains("found 4 MiB for 3 files together; expected a multiple of 3 B"),
@@ -359,7 +359,7 @@ fn what_this_machine_does_not_have_is_refused_with_what_to_do() {
         ("path.mtu = 9000", "path.mtu: found 9000 with a bucket of 1535 B"),
     ] {
         let bench = Bench::new(&format!("{EXPERIMENT}{line}\n"));
-        let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns"]));
+        let result = output_of(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns"]));
         assert_eq!(result.status, Some(125), "{line}: {}", result.errors);
         assert!(result.errors.contains(expected), "{line}: {}", result.errors);
     }

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::common::{TEST_STACKS, agent, records, said};
+use crate::common::{TEST_STACKS, agent, output_of, records};
 use quiclab_testing::{has_program, has_root, processes_with};
 
 const EXPERIMENT: &str = r#"
@@ -24,7 +24,7 @@ path.delay_to_server = "5 ms"
 const USER: &str = "65534";
 
 fn must(command: &mut Command) {
-    let result = said(command);
+    let result = output_of(command);
     assert_eq!(result.status, Some(0), "{command:?}: {}{}", result.output, result.errors);
 }
 

@@ -3,7 +3,7 @@
 use crate::common;
 use std::{fs, path::Path};
 
-use crate::common::{Bench, REAL_STACKS, Said, program, quiclab, said};
+use crate::common::{Bench, CommandOutput, REAL_STACKS, output_of, program, quiclab};
 
 const FILE: &str = "name = \"tests/others\"\ntitle = \"x\"\n[workload]\nsize = \"64 KiB\"\n[matrix]\n\"stack.name\" = [\"ngtcp2\", \"tcp-tls\"]\n\
                     \"hosts.server_qdisc\" = [\"none\", \"fq\"]\n";
@@ -27,8 +27,8 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn dry_run(bench: &Bench, more: &[&str]) -> Said {
-    said(&mut bench.run(REAL_STACKS, "out", &[&["--dry-run"], more].concat()))
+fn dry_run(bench: &Bench, more: &[&str]) -> CommandOutput {
+    output_of(&mut bench.run(REAL_STACKS, "out", &[&["--dry-run"], more].concat()))
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_build_is_made_again_when_an_input_changes_or_when_that_is_asked_for() {
     let build = |more: &[&str]| {
         let mut command = quiclab();
         command.args(["stacks", "build", "tests-inputs", "--stacks", REAL_STACKS, "--stack"]).arg(&mine).args(more);
-        said(&mut command)
+        output_of(&mut command)
     };
     let missing = build(&[]);
     assert_eq!(missing.status, Some(1), "{missing:?}");
@@ -146,13 +146,13 @@ fn a_record_of_an_own_stack_is_verified_with_that_and_says_so_without() {
     own_stack(&mine, "tests-verify", "command = \"cp endpoint.sh $QUICLAB_STACK_OUT\"\n");
     fs::copy(Path::new(REAL_STACKS).join("ngtcp2/endpoint.sh"), mine.join("endpoint.sh")).unwrap();
     let result =
-        said(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
+        output_of(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let names = common::records(&bench.out("out"));
     assert_eq!(names.len(), 2);
     assert!(names[0].starts_with("tests-verify-rate_20Mbit_s-01-"), "{names:?}");
     let paths: Vec<_> = names.iter().map(|name| text(&bench.out("out").join(name))).collect();
-    let verify = |more: &[&str]| said(quiclab().args(["verify", &paths[0], "--stacks", REAL_STACKS]).args(more));
+    let verify = |more: &[&str]| output_of(quiclab().args(["verify", &paths[0], "--stacks", REAL_STACKS]).args(more));
     let result = verify(&[]);
     assert_eq!(result.status, Some(125), "{result:?}");
     assert!(result.errors.contains("the record was made with the stack \"tests-verify\""), "{}", result.errors);
@@ -163,20 +163,20 @@ fn a_record_of_an_own_stack_is_verified_with_that_and_says_so_without() {
     let id = names[0].rsplit('-').next().unwrap();
     fs::rename(&paths[0], bench.out("out").join(format!("tests-verify-01-{id}"))).unwrap();
     let result =
-        said(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
+        output_of(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
     assert!(result.errors.contains("2 of 2 runs have a record already"), "{}", result.errors);
     let report = fs::read_to_string(bench.out("out/report.json")).unwrap();
     assert!(report.contains(&format!("tests-verify-01-{id}")), "{report}");
     assert!(report.contains("--set stack.name=tests-verify"), "{report}");
     // The report of other runs in the same folder does not take its place in silence.
-    let result = said(&mut bench.run(
+    let result = output_of(&mut bench.run(
         REAL_STACKS,
         "out",
         &["--stack", &text(&mine), "--set", "stack.name=tests-verify", "--filter", "path.rate=20 Mbit/s"],
     ));
     assert!(result.errors.contains("the report no longer covers 1 runs of `quiclab run "), "{}", result.errors);
     // What a shell makes of a pattern.
-    let result = said(quiclab().arg("diff").args([&paths[1], &paths[1], &paths[1]]));
+    let result = output_of(quiclab().arg("diff").args([&paths[1], &paths[1], &paths[1]]));
     assert_eq!(result.status, Some(125), "{result:?}");
     assert!(result.errors.contains("diff: found 3 folders, expected two:"), "{}", result.errors);
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use crate::common::{Bench, REAL_STACKS, said};
+use crate::common::{Bench, REAL_STACKS, output_of};
 use quiclab_metrics::RunMetrics;
 
 /// quiche-0.24 plans the times that the module computes: they are the same formula, so the tap must see what was planned.
@@ -13,7 +13,7 @@ fn the_segments_of_a_buffer_leave_at_times_of_their_own() {
          [workload]\nsize = \"2 MiB\"\n[tap]\nsend_sizes = true\n[matrix]\n\"stack.gso\" = [\"on\", \"paced\"]\n\
          \"path.ip\" = [\"4\", \"6\"]\n\"hosts.server_qdisc\" = [\"none\", \"fq\"]\n",
     );
-    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let mut runs = BTreeMap::new();
     for record in fs::read_dir(bench.out("out")).unwrap() {
@@ -63,7 +63,7 @@ fn module_and_patch_agree() {
          [workload]\nsize = \"2 MiB\"\nrepetitions = 3\n[hosts]\nserver_qdisc = \"fq\"\n[matrix]\n\"vm.kernel\" = [\"6.1\", \"6.1-paced\"]\n\
          \"path.ip\" = [\"4\", \"6\"]\n",
     );
-    let result = said(&mut bench.run(REAL_STACKS, "out", &["--json"]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &["--json"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let result: serde_json::Value = serde_json::from_str(&result.output).unwrap();
     let groups = result["report"]["groups"].as_array().unwrap();

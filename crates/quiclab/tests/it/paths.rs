@@ -3,7 +3,7 @@
 use crate::common;
 use std::path::PathBuf;
 
-use crate::common::{Bench, quiclab, records, said};
+use crate::common::{Bench, output_of, quiclab, records};
 use quiclab_testing::has_program;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn run(example: &str, more: &[&str]) -> Vec<Seen> {
     let mut command = quiclab();
     command.arg("run").arg(format!("{EXPERIMENTS}/examples/{example}.toml")).args(["--testbed", "sim"]);
     command.args(["--stacks", SANS_IO]).arg("--out").arg(&out).args(more);
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     let seen = records(&out).into_iter().map(|name| {
         let folder = out.join(name);
@@ -70,7 +70,7 @@ impl Seen {
             "-e",
             field,
         ]);
-        let result = said(&mut tshark);
+        let result = output_of(&mut tshark);
         assert_eq!(result.status, Some(0), "{}", result.errors);
         // The second tap keeps the first bytes only, which tell packets apart.
         result.output.lines().map(|line| line.chars().take(60).collect()).collect()
@@ -227,7 +227,7 @@ fn a_stage_that_the_kernel_cannot_do_is_refused_before_anything_is_built() {
     command.arg("run").arg(format!("{EXPERIMENTS}/examples/bit-errors.toml"));
     command.args(["--stacks", concat!(env!("CARGO_MANIFEST_DIR"), "/../../stacks")]).arg("--out").arg(bench.out("out"));
     command.args(["--set", "path.forwarder=kernel"]);
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_ne!(result.status, Some(0));
     assert!(
         result.errors.contains("path.to_client: stage \"bit_errors\": the kernel of the virtual machine"),
@@ -269,7 +269,7 @@ fn the_kernel_of_the_virtual_machine_does_its_stages() {
         return;
     }
     let bench = Bench::new(IN_THE_KERNEL);
-    let result = said(&mut bench.run(common::REAL_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(common::REAL_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     let folder = bench.out("out").join(records(&bench.out("out")).remove(0));
     let read = |file: &str| serde_json::from_slice(&std::fs::read(folder.join(file)).unwrap()).unwrap();

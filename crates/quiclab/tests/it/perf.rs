@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use crate::common::{REAL_STACKS, Said, quiclab, said};
+use crate::common::{CommandOutput, REAL_STACKS, output_of, quiclab};
 use quiclab_testing::{Wakings, has_namespaces, has_program, processes_with, skip, wait_until};
 use serde_json::Value;
 
@@ -129,17 +129,17 @@ fn open_sockets(process: u32) -> usize {
     targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
 }
 
-fn ask(manner: &str, more: &[&str]) -> Said {
+fn ask(manner: &str, more: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().unwrap();
-    let said = said(&mut perf(folder.path(), manner, more));
+    let output = output_of(&mut perf(folder.path(), manner, more));
     let left = processes_with(folder.path().to_str().unwrap());
     assert!(left.is_empty(), "{left:?}");
-    said
+    output
 }
 
-fn json(said: &Said) -> Value {
-    assert_eq!(said.status, Some(0), "{said:?}");
-    serde_json::from_str(&said.output).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+fn json(output: &CommandOutput) -> Value {
+    assert_eq!(output.status, Some(0), "{output:?}");
+    serde_json::from_str(&output.output).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn a_server_elsewhere_is_trusted_by_its_pin_and_gives_its_counters() {
     assert!((2..30).contains(&sockets), "{sockets} sockets for {} clients that were refused", others.len());
     drop(silent);
 
-    let stop = |signal: &str, process: u32| said(Command::new("kill").args([signal, &process.to_string()]));
+    let stop = |signal: &str, process: u32| output_of(Command::new("kill").args([signal, &process.to_string()]));
     stop("-INT", server.id());
     assert_eq!(server.wait().unwrap().code(), Some(130));
     let left = processes_with(folder.path().to_str().unwrap());
@@ -378,7 +378,7 @@ fn an_interrupted_test_shows_what_there_was() {
     let mut running = command.stdout(fs::File::create(&log).unwrap()).spawn().unwrap();
     let printed = || fs::read_to_string(&log).unwrap();
     wait_until("two lines", || printed().lines().count() >= 4);
-    said(Command::new("kill").args(["-INT", &running.id().to_string()]));
+    output_of(Command::new("kill").args(["-INT", &running.id().to_string()]));
     assert_eq!(running.wait().unwrap().code(), Some(130));
     assert!(
         printed().contains("  received ") && printed().contains("interrupted: the numbers so far"),
@@ -397,7 +397,7 @@ fn what_does_not_go_with_tcp_is_an_error_before_anything_is_built() {
     if !has_namespaces() {
         return;
     }
-    let ask = |more: &[&str]| said(quiclab().args(["perf", "--stacks", REAL_STACKS]).args(more));
+    let ask = |more: &[&str]| output_of(quiclab().args(["perf", "--stacks", REAL_STACKS]).args(more));
     for (more, expected) in [
         (&["--tcp", "--stack", "quinn"][..], "cannot be used with"),
         (&["--tcp", "--udp"], "cannot be used with"),
@@ -419,7 +419,7 @@ fn the_kernels_tcp_has_the_numbers_of_a_stack() {
         for direction in [&[][..], &["-R"]] {
             let mut command = quiclab();
             command.args(["perf", "--stacks", REAL_STACKS, "-t", "1", "-P", "3", "-J"]).args(stack).args(direction);
-            let found = json(&said(&mut command));
+            let found = json(&output_of(&mut command));
             let start = &found["start"];
             assert_eq!((&start["test_start"]["protocol"], &start["quiclab"]["tls"]), (&"TCP".into(), &has_tls.into()));
             let end = &found["end"];
@@ -430,7 +430,7 @@ fn the_kernels_tcp_has_the_numbers_of_a_stack() {
         }
         let mut command = quiclab();
         command.args(["perf", "--stacks", REAL_STACKS, "-n", "60 MB", "-P", "3", "-R", "-6", "-J"]).args(stack);
-        assert_eq!(json(&said(&mut command))["end"]["sum_received"]["bytes"], 60_000_000);
+        assert_eq!(json(&output_of(&mut command))["end"]["sum_received"]["bytes"], 60_000_000);
     }
 }
 
@@ -444,7 +444,7 @@ const MOST_MEMORY: u64 = 200 << 20;
 #[test]
 #[ignore = "builds every stack"]
 fn every_server_and_every_client_of_perf_work_in_both_directions() {
-    let list = said(quiclab().args(["stacks", "list", "--json", "--stacks", REAL_STACKS]));
+    let list = output_of(quiclab().args(["stacks", "list", "--json", "--stacks", REAL_STACKS]));
     let stacks: Value = serde_json::from_str(&list.output).unwrap();
     let claims = |role: &str| -> Vec<String> {
         let has = |stack: &&Value| {
@@ -465,7 +465,7 @@ fn every_server_and_every_client_of_perf_work_in_both_directions() {
             for direction in [&[][..], &["-R"]] {
                 let mut command = quiclab();
                 command.args(["perf", "--stacks", REAL_STACKS, "--stack", server, "--client-stack", client]);
-                let found = said(command.args(["-t", "1", "-P", "3", "-J"]).args(direction));
+                let found = output_of(command.args(["-t", "1", "-P", "3", "-J"]).args(direction));
                 let result: Value = serde_json::from_str(&found.output).unwrap_or_default();
                 let rate = result["end"]["sum_received"]["bits_per_second"].as_f64();
                 let memory = |side: &str| result["end"]["quiclab"][side]["peak_memory_bytes"].as_u64().unwrap_or(0);

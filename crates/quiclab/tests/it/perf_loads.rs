@@ -4,7 +4,7 @@
 use crate::common;
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::common::{REAL_STACKS, Said, quiclab, said};
+use crate::common::{CommandOutput, REAL_STACKS, output_of, quiclab};
 use quiclab_testing::{has_namespaces, has_program, processes_with};
 use serde_json::Value;
 
@@ -66,22 +66,22 @@ open my $latencies, '>', $ENV{QUICLAB_PERF_LATENCIES} or die $!;
 print $latencies $manner eq 'writes-nonsense' ? "fast\n" : "THREE\n";
 "#;
 
-fn ask(manner: &str, more: &[&str]) -> Said {
+fn ask(manner: &str, more: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(manner);
     fs::write(&path, ENDPOINT.replace("MANNER", manner).replace("THREE", THREE)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = quiclab();
     command.args(["perf", "--stacks", common::TEST_STACKS, "--stack"]).arg(&path).args(more);
-    let said = said(&mut command);
+    let output = output_of(&mut command);
     let left = processes_with(folder.path().to_str().unwrap());
     assert!(left.is_empty(), "{left:?}");
-    said
+    output
 }
 
-fn json(said: &Said) -> Value {
-    assert_eq!(said.status, Some(0), "{said:?}");
-    serde_json::from_str(&said.output).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+fn json(output: &CommandOutput) -> Value {
+    assert_eq!(output.status, Some(0), "{output:?}");
+    serde_json::from_str(&output.output).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn is_near(found: &Value, expected: f64) -> bool {
@@ -174,7 +174,7 @@ fn options_that_do_not_go_together_are_refused() {
 fn measure(server: &str, client: &str, more: &[&str]) -> Result<Value, String> {
     let mut command = quiclab();
     command.args(["perf", "--stacks", REAL_STACKS, "--stack", server, "--client-stack", client, "-J"]).args(more);
-    let found = said(&mut command);
+    let found = output_of(&mut command);
     match found.status {
         Some(0) => serde_json::from_str(&found.output).map_err(|error| error.to_string()),
         status => Err(format!("{client} and {server}, {more:?}: {status:?} {}", found.errors)),
@@ -239,7 +239,7 @@ type Check = fn(&str, &str) -> Result<(), String>;
 #[ignore = "builds every stack"]
 fn loads_of_every_stack_count_the_same_at_both_ends() {
     let chosen = std::env::var("QUICLAB_TEST_STACKS").ok();
-    let list = said(quiclab().args(["stacks", "list", "--json", "--stacks", REAL_STACKS]));
+    let list = output_of(quiclab().args(["stacks", "list", "--json", "--stacks", REAL_STACKS]));
     let stacks: Value = serde_json::from_str(&list.output).unwrap();
     let claims = |stack: &Value, role: &str| stack["test_cases"][role].to_string().contains("\"perf\"");
     let is_chosen = |name: &str| chosen.as_ref().is_none_or(|chosen| chosen.split(',').any(|one| one == name));

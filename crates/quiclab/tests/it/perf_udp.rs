@@ -11,12 +11,12 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{quiclab, said};
+use crate::common::{output_of, quiclab};
 use quiclab_testing::{Wakings, has_namespaces, wait_until};
 use serde_json::Value;
 
 fn udp(more: &[&str]) -> Value {
-    let found = said(quiclab().args(["perf", "--udp", "-J"]).args(more));
+    let found = output_of(quiclab().args(["perf", "--udp", "-J"]).args(more));
     assert_eq!(found.status, Some(0), "{found:?}");
     serde_json::from_str(&found.output).unwrap()
 }
@@ -186,19 +186,20 @@ fn a_server_of_udp_and_one_of_a_stack_are_not_the_same() {
     wait_until("the server", || fs::read_to_string(&log).unwrap().contains("quiclab perf --udp -c ADDRESS"));
     let end = &udp(&["-c", "localhost", "-p", &port, "-t", "0.5", "-R"])["end"]["quiclab"];
     assert!(end["packets"].as_u64().unwrap() > 20, "{end}");
-    let found =
-        said(quiclab().args(["perf", "--stacks", common::TEST_STACKS, "--stack", "tests/stacks/careless"]).args([
+    let found = output_of(
+        quiclab().args(["perf", "--stacks", common::TEST_STACKS, "--stack", "tests/stacks/careless"]).args([
             "-c",
             "localhost",
             "-p",
             &port,
             "--insecure",
-        ]));
+        ]),
+    );
     assert_ne!(found.status, Some(0), "{found:?}");
-    let taken = said(quiclab().args(["perf", "-s", "--udp", "-p", &port]));
+    let taken = output_of(quiclab().args(["perf", "-s", "--udp", "-p", &port]));
     assert!(taken.errors.contains("hint: --port, another number"), "{taken:?}");
-    said(Command::new("kill").args(["-INT", &server.id().to_string()]));
+    output_of(Command::new("kill").args(["-INT", &server.id().to_string()]));
     assert_eq!(server.wait().unwrap().code(), Some(130));
-    let nobody = said(quiclab().args(["perf", "--udp", "-c", "localhost", "-p", &port]));
+    let nobody = output_of(quiclab().args(["perf", "--udp", "-c", "localhost", "-p", &port]));
     assert!(nobody.errors.contains("hint: quiclab perf -s --udp there"), "{nobody:?}");
 }

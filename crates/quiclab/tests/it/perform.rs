@@ -3,7 +3,7 @@
 use crate::common;
 use std::{fs, io::Write, path::Path, process::Stdio};
 
-use crate::common::{Bench, TEST_STACKS, quiclab, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, quiclab, records};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
@@ -18,16 +18,16 @@ repetitions = 2
 
 /// The resolved runs of the experiment.
 fn resolved(bench: &Bench) -> Vec<Value> {
-    let result = said(&mut bench.run(TEST_STACKS, "unused", &["--dry-run", "--json"]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "unused", &["--dry-run", "--json"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(!bench.out("unused").exists(), "a dry run writes nothing");
     serde_json::from_str(&result.output).unwrap()
 }
 
-fn perform(run: &Path, record: &Path, more: &[&str]) -> common::Said {
+fn perform(run: &Path, record: &Path, more: &[&str]) -> common::CommandOutput {
     let mut command = quiclab();
     command.arg("perform").arg(run).arg("--record").arg(record).args(["--stacks", TEST_STACKS]).args(more);
-    said(&mut command)
+    output_of(&mut command)
 }
 
 /// What is changed about a run file.
@@ -62,7 +62,7 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
     let result = perform(&record.join("run.toml"), &copy, &[]);
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(files(&copy) == files(&record));
-    let verify = || said(quiclab().arg("verify").arg(&copy).args(["--stacks", TEST_STACKS]));
+    let verify = || output_of(quiclab().arg("verify").arg(&copy).args(["--stacks", TEST_STACKS]));
     let verified = verify();
     assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
     // A record of a testbed that this quiclab does not have.
@@ -80,7 +80,7 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
 
     // `run` finds what `perform` has made, whatever its name, and performs the rest.
     let out = bench.out("out/below");
-    let result = said(&mut bench.run(TEST_STACKS, "out/below", &[]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out/below", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(result.errors.contains("1 of 2 runs have a record already"), "{}", result.errors);
     assert_eq!(records(&out).len(), 2);
@@ -166,7 +166,7 @@ fn without_its_agent_a_run_is_refused_with_how_to_get_it() {
     fs::copy(env!("CARGO_BIN_EXE_quiclab"), &alone).unwrap();
     let mut command = std::process::Command::new(&alone);
     command.arg("perform").arg(&file).args(["--stacks", TEST_STACKS, "--record"]).arg(bench.out("record"));
-    let result = said(&mut command);
+    let result = output_of(&mut command);
     assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(result.errors.contains("quiclab-agent: not found"), "{}", result.errors);
     assert!(result.errors.contains("hint: cargo build"), "{}", result.errors);

@@ -3,7 +3,7 @@
 use crate::common;
 use std::{fs, path::Path};
 
-use crate::common::{Bench, TEST_STACKS, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, records};
 use serde_json::Value;
 
 /// Two settings; 200 kB at 20 Mbit/s take a tenth of a second.
@@ -26,7 +26,7 @@ fn json(path: &Path) -> Value {
 #[test]
 fn runs_in_real_time_are_shuffled_within_repetitions_and_say_what_the_machine_did() {
     let bench = Bench::new(EXPERIMENT);
-    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let folder = bench.out("out");
     let mut runs = Vec::new();
@@ -63,20 +63,21 @@ fn runs_in_real_time_are_shuffled_within_repetitions_and_say_what_the_machine_di
     );
     assert_eq!(index["until"]["at_most"], 4);
     assert!(result.output.contains("at_most = 4 ended the repetition"), "{}", result.output);
-    let checked = said(common::quiclab().arg("check").arg(&folder));
+    let checked = output_of(common::quiclab().arg("check").arg(&folder));
     assert!(checked.output.contains("at_most = 4 ended the repetition"), "{}", checked.output);
 }
 
 #[test]
 fn in_virtual_time_nothing_is_shuffled_or_waited_for_and_the_number_of_repetitions_changes_no_identity() {
     let bench = Bench::new(EXPERIMENT);
-    let run =
-        |reps: &str| said(&mut bench.run(TEST_STACKS, "out", &["--filter", "path.rate=30 Mbit/s", "--reps", reps]));
+    let run = |reps: &str| {
+        output_of(&mut bench.run(TEST_STACKS, "out", &["--filter", "path.rate=30 Mbit/s", "--reps", reps]))
+    };
     assert_eq!(run("1").status, Some(0));
     let folder = bench.out("out");
     let first = records(&folder);
     let set = ["--filter", "path.rate=30 Mbit/s", "--set", "workload.repetitions=until 50 %"];
-    let until = said(&mut bench.run(TEST_STACKS, "out", &set));
+    let until = output_of(&mut bench.run(TEST_STACKS, "out", &set));
     assert_eq!(until.status, Some(0), "{}", until.errors);
     let all = records(&folder);
     assert_eq!((first.len(), all.len()), (1, 5));
@@ -88,16 +89,16 @@ fn in_virtual_time_nothing_is_shuffled_or_waited_for_and_the_number_of_repetitio
 #[test]
 fn what_cannot_be_combined_is_refused_before_anything_runs() {
     let bench = Bench::new(EXPERIMENT);
-    let both = said(&mut bench.run(TEST_STACKS, "out", &["--until-decided", "--testbed", "netns"]));
+    let both = output_of(&mut bench.run(TEST_STACKS, "out", &["--until-decided", "--testbed", "netns"]));
     assert!(both.errors.contains("found --until-decided and workload.repetitions with \"until\""), "{}", both.errors);
     let unknown = ["--set", "workload.repetitions=until 2 % of goodput", "--testbed", "netns"];
-    let unknown = said(&mut bench.run(TEST_STACKS, "out", &unknown));
+    let unknown = output_of(&mut bench.run(TEST_STACKS, "out", &unknown));
     assert!(
         unknown.errors.contains("workload.repetitions: found \"goodput\", expected the name of a metric"),
         "{}",
         unknown.errors
     );
-    let ab = said(common::quiclab().args([
+    let ab = output_of(common::quiclab().args([
         "ab",
         "quiche",
         "--a",

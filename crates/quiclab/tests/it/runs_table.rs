@@ -3,7 +3,7 @@
 use crate::common;
 use std::{fs, fs::File, path::Path};
 
-use crate::common::{Bench, TEST_STACKS, records, said};
+use crate::common::{Bench, TEST_STACKS, output_of, records};
 use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::{Field, Row},
@@ -47,7 +47,7 @@ fn json_of(row: &Row) -> Value {
 #[test]
 fn each_run_has_a_row_with_its_settings_and_metrics_whether_it_failed_or_not() {
     let bench = Bench::new(EXPERIMENT);
-    let result = said(&mut bench.run(TEST_STACKS, "out", &["--parquet"]));
+    let result = output_of(&mut bench.run(TEST_STACKS, "out", &["--parquet"]));
     assert_eq!(result.status, Some(1), "{}", result.errors);
     let out = bench.out("out");
     let names = records(&out);
@@ -93,7 +93,7 @@ fn each_run_has_a_row_with_its_settings_and_metrics_whether_it_failed_or_not() {
 
     // Making the report again changes nothing.
     let before = fs::read(out.join("runs.parquet")).unwrap();
-    let again = said(common::quiclab().arg("report").arg(&out));
+    let again = output_of(common::quiclab().arg("report").arg(&out));
     assert_eq!(again.status, Some(0), "{}", again.errors);
     assert!(fs::read(out.join("runs.parquet")).unwrap() == before);
 }

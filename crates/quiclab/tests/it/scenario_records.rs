@@ -5,7 +5,7 @@ use std::{fs, process::Stdio};
 use crate::common::{
     Bench, TEST_STACKS,
     models::{SMALL, read, run},
-    quiclab, records, said,
+    output_of, quiclab, records,
 };
 use quiclab_testing::wait_until;
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn a_damaged_record_is_named_and_not_counted_and_its_run_is_performed_again() {
     // Reading names it and counts the others.
     let expected = format!("{}: found {} bytes, expected {}", damaged.display(), whole.len() / 2, whole.len());
     for verb in ["check", "report"] {
-        let result = said(quiclab().arg(verb).arg(&out));
+        let result = output_of(quiclab().arg(verb).arg(&out));
         assert!(result.errors.contains(&format!("skipping the damaged record {}", names[3])), "{}", result.errors);
         assert!(result.errors.contains(&expected), "{}", result.errors);
         assert_eq!(result.status, Some(0), "{verb}: {}", result.errors);
@@ -55,7 +55,7 @@ fn a_damaged_record_is_named_and_not_counted_and_its_run_is_performed_again() {
     let counted: Value = serde_json::from_slice(&read(&out.join("report.json"))).unwrap();
     let runs = counted["groups"].as_array().unwrap().iter().map(|group| group["runs"].as_array().unwrap().len());
     assert_eq!(runs.sum::<usize>(), 3, "{counted}");
-    let listed = said(quiclab().args(["doctor", "--json", "--records"]).arg(&out));
+    let listed = output_of(quiclab().args(["doctor", "--json", "--records"]).arg(&out));
     assert_eq!(listed.status, Some(1), "{}", listed.errors);
     let listed: Value = serde_json::from_str(&listed.output).unwrap();
     assert_eq!((&listed["records"], listed["damaged"].as_array().unwrap().len()), (&4.into(), 1));
@@ -72,7 +72,7 @@ fn a_damaged_record_is_named_and_not_counted_and_its_run_is_performed_again() {
     *changed.last_mut().unwrap() = b' ';
     fs::write(&damaged, changed).unwrap();
     assert_eq!(run(&files, "out", &[]).status, Some(0));
-    let listed = said(quiclab().args(["doctor", "--records"]).arg(&out));
+    let listed = output_of(quiclab().args(["doctor", "--records"]).arg(&out));
     assert_eq!(listed.status, Some(1), "{}", listed.errors);
     assert!(listed.output.contains("metrics.json: found SHA-256 "), "{}", listed.output);
     assert!(listed.output.ends_with("4 records, 1 damaged\n"), "{}", listed.output);
@@ -82,7 +82,7 @@ fn a_damaged_record_is_named_and_not_counted_and_its_run_is_performed_again() {
     fs::create_dir(&folder).unwrap();
     assert_eq!(run(&files, "out", &[]).status, Some(0));
     assert_eq!(records(&out), names);
-    let result = said(quiclab().args(["doctor", "--records"]).arg(files.out("nowhere")));
+    let result = output_of(quiclab().args(["doctor", "--records"]).arg(files.out("nowhere")));
     assert!(result.status == Some(125) && !files.out("nowhere").exists(), "{}", result.errors);
 }
 
@@ -109,8 +109,8 @@ fn results_of_earlier_versions_are_refused_with_what_to_do() {
     fs::write(out.join("runs.jsonl"), "{}\n").unwrap();
     for result in [
         run(&files, "out", &[]),
-        said(quiclab().arg("report").arg(&out)),
-        said(quiclab().arg("check").arg(files.folder.path())),
+        output_of(quiclab().arg("report").arg(&out)),
+        output_of(quiclab().arg("check").arg(files.folder.path())),
     ] {
         assert_eq!(result.status, Some(125), "{}", result.errors);
         assert!(result.errors.contains("results of an earlier version"), "{}", result.errors);

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use crate::common::{
     Bench, has_no_converter,
     models::{SMALL, read, run},
-    quiclab, records, said,
+    output_of, quiclab, records,
 };
 use serde_json::Value;
 
@@ -78,8 +78,9 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
     let file = files.folder.path().join("run.json");
     fs::write(&file, runs[0].to_string()).unwrap();
     let record = files.out("out/mine");
-    let perform =
-        |run: &Path, record: &Path| said(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"));
+    let perform = |run: &Path, record: &Path| {
+        output_of(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"))
+    };
     let result = perform(&file, &record);
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let result: Value = serde_json::from_str(&result.output).unwrap();
@@ -93,7 +94,7 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
     // `run` finds it under its own name, and performs the other three.
     let result = run(&files, "out", &[]);
     assert!(result.errors.contains("1 of 4 runs have a record already"), "{}", result.errors);
-    let verify = |record: &Path| said(quiclab().arg("verify").arg(record));
+    let verify = |record: &Path| output_of(quiclab().arg("verify").arg(record));
     let result = verify(&record);
     assert_eq!((result.status, result.output.contains("every byte is the same")), (Some(0), true), "{}", result.errors);
     // One digit of one metric, at the same length.
@@ -113,7 +114,7 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
         "{}",
         result.output
     );
-    let result = said(quiclab().arg("diff").arg(&record).arg(&again));
+    let result = output_of(quiclab().arg("diff").arg(&record).arg(&again));
     assert_eq!(result.status, Some(1), "{}", result.errors);
     for part in ["Models have no packets", "all series are the same", "1 metrics differ", "goodput_bps: A "] {
         assert!(result.output.contains(part), "{part}: {}", result.output);
@@ -127,7 +128,7 @@ fn diff_names_the_first_interval_in_which_two_runs_differ() {
     let out = files.out("out");
     let names = records(&out);
     let diff = |one: &str, other: &str, more: &[&str]| {
-        said(quiclab().arg("diff").arg(out.join(one)).arg(out.join(other)).args(more))
+        output_of(quiclab().arg("diff").arg(out.join(one)).arg(out.join(other)).args(more))
     };
     let result = diff(&names[0], &names[0], &[]);
     assert_eq!((result.status, result.output.contains("all metrics and series are the same")), (Some(0), true));
@@ -140,7 +141,7 @@ fn diff_names_the_first_interval_in_which_two_runs_differ() {
     let differs = |place: usize| all[0].iter().any(|(name, values)| values[place] != all[1][name][place]);
     let first = (0..100).find(|place| differs(*place)).unwrap();
     assert_eq!(result["first_difference"]["interval"], first + 1);
-    let result = said(quiclab().arg("compare").arg(&out).arg(&out));
+    let result = output_of(quiclab().arg("compare").arg(&out).arg(&out));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("quiclab compare works on transfers only"), "{}", result.errors);
 }
@@ -150,10 +151,10 @@ fn check_and_report_know_simulated_results() {
     let failing = SMALL.replace("above = 0.3", "above = 1.5");
     let files = Bench::new(&failing);
     assert_eq!(run(&files, "out", &[]).status, Some(0));
-    let result = said(quiclab().arg("check").arg(files.out("out")));
+    let result = output_of(quiclab().arg("check").arg(files.out("out")));
     assert_eq!(result.status, Some(2), "one for each buffer: {}", result.output);
     assert!(result.output.contains("0 of 2 expectations hold, 2 fail"), "{}", result.output);
-    let result = said(quiclab().arg("check").arg(files.out("out")).arg("--markdown"));
+    let result = output_of(quiclab().arg("check").arg(files.out("out")).arg("--markdown"));
     assert_eq!(result.status, Some(2), "{}", result.errors);
     assert!(
         result.output.starts_with("| experiment | claim | source | verdict | numbers |\n|---|"),
@@ -162,7 +163,7 @@ fn check_and_report_know_simulated_results() {
     );
     assert_eq!(result.output.matches(" | **fails** | utilisation of the bottleneck: ").count(), 2, "{}", result.output);
     assert!(result.output.ends_with("\n\n0 of 2 expectations hold, 2 fail.\n"), "{}", result.output);
-    let result = said(quiclab().arg("report").arg(files.out("out")).arg("--json"));
+    let result = output_of(quiclab().arg("report").arg(files.out("out")).arg("--json"));
     let report: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(report["expectations"][0]["outcome"], "fails");
     if has_no_converter() {
@@ -171,7 +172,7 @@ fn check_and_report_know_simulated_results() {
     // One record has a page of its own.
     let record = files.out("out").join(&records(&files.out("out"))[0]);
     let figures = files.out("figures");
-    let result = said(quiclab().arg("report").arg(&record).arg("--figures").arg(&figures));
+    let result = output_of(quiclab().arg("report").arg(&record).arg("--figures").arg(&figures));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let page = files.out("out/runs").join(format!("{}.html", record.file_name().unwrap().to_string_lossy()));
     let page = String::from_utf8(read(&page)).unwrap();
@@ -180,7 +181,7 @@ fn check_and_report_know_simulated_results() {
     let drawn: Vec<_> = drawn.collect();
     let [svg, pdf, png] = [".svg", ".pdf", ".png"].map(|end| drawn.iter().filter(|name| name.ends_with(end)).count());
     assert!(svg >= 7 && svg == pdf && svg == png, "{drawn:?}");
-    let result = said(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
+    let result = output_of(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
     assert!(result.output.starts_with("| small | runs | utilisation of the bottleneck |"), "{}", result.output);
 }
 
@@ -207,7 +208,7 @@ fn runs_of_undecided_expectations_are_repeated_and_others_are_not() {
     let count = |part: &str| names.iter().filter(|name| name.contains(part)).count();
     assert_eq!((count("buffer_bdp_0.25"), count("buffer_bdp_1")), (6, 3), "{names:?}");
     // Who checks later finds the same, with the same parts of the error.
-    let result = said(quiclab().arg("check").arg(files.out("out")).arg("--json"));
+    let result = output_of(quiclab().arg("check").arg(files.out("out")).arg("--json"));
     let checked: Value = serde_json::from_str(&result.output).unwrap();
     let findings = checked["results"][0]["expectations"].as_array().unwrap();
     let seen = |place: usize| {
@@ -237,7 +238,7 @@ fn figures_have_the_words_of_the_file_and_no_keys() {
     let files = Bench::new(&SMALL.replace("[[expect]]", &format!("{figures}[[expect]]")));
     assert_eq!(run(&files, "out", &[]).status, Some(0));
     let into = files.out("figures");
-    let result = said(quiclab().arg("report").arg(files.out("out")).arg("--figures").arg(&into));
+    let result = output_of(quiclab().arg("report").arg(files.out("out")).arg("--figures").arg(&into));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let text = |name: &str| String::from_utf8(read(&into.join(name))).unwrap();
     let ratio = text("figure-2-ratio-of-shares.svg");
@@ -316,9 +317,9 @@ fn names_of_metrics_and_series_are_checked_before_anything_is_run() {
 fn one_flow_does_what_another_simulator_and_linux_say() {
     let folder = tempfile::tempdir().unwrap();
     let oracles = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/oracles");
-    let result = said(quiclab().arg("run").arg(oracles).arg("--out").arg(folder.path()));
+    let result = output_of(quiclab().arg("run").arg(oracles).arg("--out").arg(folder.path()));
     assert_eq!(result.status, Some(0), "{}", result.errors);
-    let result = said(quiclab().arg("check").arg(folder.path()));
+    let result = output_of(quiclab().arg("check").arg(folder.path()));
     assert_eq!(result.status, Some(0), "{}", result.output);
     assert!(result.output.contains("56 of 56 expectations hold"), "{}", result.output);
 }

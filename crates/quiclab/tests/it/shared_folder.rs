@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Bench, quiclab, records, said};
+use crate::common::{Bench, output_of, quiclab, records};
 
 const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
 const RUNS: usize = 40;
@@ -67,7 +67,7 @@ fn commands_that_are_killed_at_random_moments_leave_whole_records_to_the_others(
         .collect();
     assert!(hidden.is_empty(), "left behind: {hidden:?}");
     // They are what one undisturbed command makes.
-    let alone = said(&mut bench.run(SANS_IO, "alone", &arguments));
+    let alone = output_of(&mut bench.run(SANS_IO, "alone", &arguments));
     assert_eq!(alone.status, Some(0), "{}", alone.errors);
     assert_eq!(records(&bench.out("alone")), names);
     for name in &names {
@@ -76,7 +76,7 @@ fn commands_that_are_killed_at_random_moments_leave_whole_records_to_the_others(
             assert!(one == other, "{name}/{file} differs");
         }
     }
-    let verified = said(quiclab().arg("verify").arg(out.join(&names[0])).args(["--stacks", SANS_IO]));
+    let verified = output_of(quiclab().arg("verify").arg(out.join(&names[0])).args(["--stacks", SANS_IO]));
     assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
 }
 

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use crate::common::{Bench, REAL_STACKS, records, said};
+use crate::common::{Bench, REAL_STACKS, output_of, records};
 use quiclab_testing::has_program;
 
 const EXPERIMENT: &str = r#"
@@ -24,7 +24,7 @@ fn every_stack_transfers_a_file() {
         return;
     }
     let bench = Bench::new(EXPERIMENT);
-    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &[]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let out = bench.out("out");
     let names = records(&out);

@@ -3,7 +3,7 @@
 use crate::common;
 use std::{fs, path::Path};
 
-use crate::common::{Bench, Said, program, quiclab, records, said};
+use crate::common::{Bench, CommandOutput, output_of, program, quiclab, records};
 use quiclab_testing::{has_program, processes_with};
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ repetitions = 2
 name = "quinn"
 "#;
 
-fn run(bench: &Bench, out: &str, more: &[&str]) -> Said {
-    said(bench.run(SANS_IO, out, &["--testbed", "sim"]).args(more))
+fn run(bench: &Bench, out: &str, more: &[&str]) -> CommandOutput {
+    output_of(bench.run(SANS_IO, out, &["--testbed", "sim"]).args(more))
 }
 
 fn read(path: &Path) -> Vec<u8> {
@@ -48,7 +48,7 @@ fn fresh_processes_give_the_same_bytes_and_verify_says_so() {
         read(&files.out("one").join(&names[1]).join("wire.pcapng"))
     );
     let mut verify = quiclab();
-    let result = said(verify.arg("verify").arg(files.out("one").join(&names[0])).args(["--stacks", SANS_IO]));
+    let result = output_of(verify.arg("verify").arg(files.out("one").join(&names[0])).args(["--stacks", SANS_IO]));
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     // What has a record is not run again.
     let result = run(&files, "one", &[]);
@@ -78,7 +78,7 @@ fn the_packets_are_real_ones_and_add_up() {
     let mut tshark = std::process::Command::new("tshark");
     tshark.arg("-r").arg(&capture).args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
     tshark.args(["-Y", "frame.interface_id == 0 && ip.checksum.status == 1 && udp.checksum.status == 1 && quic"]);
-    let seen = said(tshark.args(["-T", "fields", "-e", "ip.src"]));
+    let seen = output_of(tshark.args(["-T", "fields", "-e", "ip.src"]));
     let from_server = seen.output.lines().filter(|line| *line == "193.167.100.100").count() as u64;
     assert_eq!(Some(from_server), metrics["packets_sent"].as_u64(), "{}", seen.errors);
 }
@@ -90,7 +90,7 @@ fn results_are_held_against_others_of_the_same_settings() {
     let slow = Bench::new(&format!("{SMALL}\n[sim]\ntimer_step = \"5 ms\"\n"));
     assert_eq!(run(&slow, "slow", &[]).status, Some(0));
     let compare = |one: &Path, other: &Path| {
-        let result = said(quiclab().arg("compare").args([one, other]).arg("--json"));
+        let result = output_of(quiclab().arg("compare").args([one, other]).arg("--json"));
         assert_eq!(result.status, Some(0), "{}", result.errors);
         serde_json::from_str::<Value>(&result.output).unwrap()["pairs"][0].clone()
     };
@@ -100,7 +100,7 @@ fn results_are_held_against_others_of_the_same_settings() {
     assert!(different["gap_distance"].as_f64().unwrap() > 0.01, "{different}");
     let other = Bench::new(&format!("{SMALL}congestion_control = \"reno\"\n"));
     assert_eq!(run(&other, "reno", &[]).status, Some(0));
-    let result = said(quiclab().arg("compare").args([files.out("plain"), other.out("reno")]));
+    let result = output_of(quiclab().arg("compare").args([files.out("plain"), other.out("reno")]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("found no common settings"), "{}", result.errors);
 }
@@ -126,7 +126,7 @@ fn settings_that_a_testbed_does_not_know_are_refused() {
     let result = run(&files, "out", &[]);
     assert!(result.errors.contains("found \"quiche\", expected one of"), "{}", result.errors);
     let files = Bench::new(&format!("{SMALL}[sim]\ncall_cost = \"1 us\"\n"));
-    let result = said(&mut files.run(common::REAL_STACKS, "out", &["--dry-run"]));
+    let result = output_of(&mut files.run(common::REAL_STACKS, "out", &["--dry-run"]));
     assert_eq!(result.status, Some(125));
     assert!(
         result.errors.contains("which the testbed vm does not have; expected the default\nhint: --testbed sim"),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use crate::common::{Said, has_no_converter, quiclab, said};
+use crate::common::{CommandOutput, has_no_converter, output_of, quiclab};
 use quiclab_record::{Observed, TapRole, TapSeen};
 use quiclab_testing::files::capture as stored_capture;
 use quiclab_units::{Duration, Time};
@@ -86,8 +86,8 @@ fn before(time: Time) -> Time {
     Time::from_nanos(time.as_nanos() - 1_000)
 }
 
-fn run(arguments: &[&str]) -> Said {
-    said(quiclab().args(arguments))
+fn run(arguments: &[&str]) -> CommandOutput {
+    output_of(quiclab().args(arguments))
 }
 
 fn json(arguments: &[&str]) -> Value {

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use crate::common::{Said, said};
+use crate::common::{CommandOutput, output_of};
 use quiclab_testing::{processes_with, wait_until};
 
 /// Sends files over plain TCP. `MANNER` stands for what is wrong with it.
@@ -135,8 +135,8 @@ fn can_bound_scores() -> bool {
 }
 
 /// What is said of a stack that behaves in this manner.
-fn tried(folder: &Path, manner: &str, more: &[&str]) -> Said {
-    said(&mut trial(folder, manner, more))
+fn tried(folder: &Path, manner: &str, more: &[&str]) -> CommandOutput {
+    output_of(&mut trial(folder, manner, more))
 }
 
 fn trial(folder: &Path, manner: &str, more: &[&str]) -> Command {
@@ -216,8 +216,9 @@ fn an_endpoint_that_cannot_be_started_is_a_failure_and_not_the_end() {
     fs::set_permissions(stack.join("endpoint.pl"), fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new("timeout");
     command.args(["120", env!("CARGO_BIN_EXE_quiclab"), "stacks", "try"]).arg(&stack).args(["--case", "transfer"]);
-    let result =
-        said(command.arg("--out").arg(folder.path().join("out")).env("QUICLAB_CACHE", folder.path().join("cache")));
+    let result = output_of(
+        command.arg("--out").arg(folder.path().join("out")).env("QUICLAB_CACHE", folder.path().join("cache")),
+    );
     assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
     assert!(result.output.contains("could not be started") && result.output.contains("after #!"), "{}", result.output);
 }
@@ -232,7 +233,7 @@ fn an_endpoint_reaches_nothing_of_this_machine_but_its_programs() {
     let mut outer = Command::new("bash");
     outer.args(["-c", &script, "bash"]).arg(inner.get_program()).args(inner.get_args());
     outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let result = said(&mut outer);
+    let result = output_of(&mut outer);
     assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
     for role in ["server", "client"] {
         let printed = fs::read_to_string(folder.path().join("out/plain/transfer").join(role).join("stdout")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use crate::common::{REAL_STACKS, Said, TEST_STACKS, prepared::Prepared, quiclab, said};
+use crate::common::{CommandOutput, REAL_STACKS, TEST_STACKS, output_of, prepared::Prepared, quiclab};
 use quiclab_testing::{
     files::{capture, repository},
     has_namespaces,
@@ -17,9 +17,9 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("campaign", "../../../../python/tests/campaign/test_real.py"),
 ];
 
-fn call(arguments: &[&str], folder: &Path) -> Said {
+fn call(arguments: &[&str], folder: &Path) -> CommandOutput {
     // Where verbs find stacks that are not named.
-    said(quiclab().current_dir(folder).env("QUICLAB_SHARE", repository()).args(arguments))
+    output_of(quiclab().current_dir(folder).env("QUICLAB_SHARE", repository()).args(arguments))
 }
 
 /// Calls a verb, which must succeed and print all of these.
@@ -35,7 +35,7 @@ fn expect(arguments: &[&str], folder: &Path, texts: &[&str]) {
 
 /// The verbs in the command's own list.
 fn verbs() -> BTreeSet<String> {
-    let help = said(quiclab().arg("--help")).output;
+    let help = output_of(quiclab().arg("--help")).output;
     let list = help.split("Commands:").nth(1).expect("a list of verbs");
     let lines = list.lines().skip(1).take_while(|line| line.starts_with("  "));
     lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
@@ -88,7 +88,7 @@ fn every_verb_works_on_results_of_virtual_machines() {
     assert!(result.output.contains("the first packet that differs"), "{}", result.output);
     called.insert("diff".to_owned());
     // Twelve runs take too long here; where it finds no experiments, it says so.
-    let lost = said(quiclab().current_dir(folder).env("QUICLAB_SHARE", folder).args(["demo", "--out", "demo"]));
+    let lost = output_of(quiclab().current_dir(folder).env("QUICLAB_SHARE", folder).args(["demo", "--out", "demo"]));
     assert_eq!(lost.status, Some(125), "{}{}", lost.output, lost.errors);
     called.insert("demo".to_owned());
     assert_eq!(called, verbs(), "a new verb is called here, or by a test that ELSEWHERE names");

@@ -60,12 +60,12 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
 /// The warnings by tap, each once.
 fn warnings(input: &AnalysisInput, directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
     let places = warned_places(input, directions);
-    let (warned, noted): (Vec<_>, Vec<_>) = places.iter().partition(|place| !place.warnings.is_empty());
+    let (warning_groups, noted): (Vec<_>, Vec<_>) = places.iter().partition(|place| !place.warnings.is_empty());
     html! {
-        @if !warned.is_empty() {
+        @if !warning_groups.is_empty() {
             section.warnings {
                 h2 { "Check these warnings before you trust the numbers" }
-                @for place in warned {
+                @for place in warning_groups {
                     p { strong { (place.place) } }
                     ul {
                         @for (whom, warning) in &place.warnings {

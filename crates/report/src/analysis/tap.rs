@@ -95,24 +95,24 @@ fn of_tap<'a>(
     let summary = &capture.analysis.capture;
     let snap_length = summary.interfaces.get(interface as usize).and_then(|interface| interface.snap_length);
     let is_cut = TapPlace::of(summary, interface) == Some(TapPlace::BehindBottleneck) && snap_length.is_some();
-    let mut warned = WarnedPlace { place, warnings: Vec::new(), note: None };
+    let mut warning_groups = WarnedPlace { place, warnings: Vec::new(), note: None };
     for direction in directions {
         let (from, _) = endpoints(capture, direction.flow, direction.sender);
         let whom = format!("{} {from}", direction.sender.name());
         for warning in &direction.run.warnings {
             if is_cut && OF_A_CUT.iter().any(|code| code.name() == warning.code) {
                 let kept = snap_length.unwrap_or(0);
-                warned.note = Some(format!(
+                warning_groups.note = Some(format!(
                     "keeps the first {kept} bytes of each packet (tap.bottleneck_snaplen); metrics that need whole \
                      packets are measured at the sender's tap only"
                 ));
                 continue;
             }
-            match warned.warnings.iter_mut().find(|(_, known)| known == warning) {
+            match warning_groups.warnings.iter_mut().find(|(_, known)| known == warning) {
                 Some((who, _)) => who.push(whom.clone()),
-                None => warned.warnings.push((vec![whom.clone()], warning.clone())),
+                None => warning_groups.warnings.push((vec![whom.clone()], warning.clone())),
             }
         }
     }
-    warned
+    warning_groups
 }

@@ -111,13 +111,13 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
     for note in &input.notes {
         let _ = writeln!(text, "note: {note}");
     }
-    for warned in warned_places(input, &directions) {
-        for (whom, warning) in &warned.warnings {
+    for warning_groups in warned_places(input, &directions) {
+        for (whom, warning) in &warning_groups.warnings {
             let whom = if whom.is_empty() { String::new() } else { format!(", {}", whom.join(" and ")) };
-            let _ = writeln!(text, "warning, {}{whom}: {} ({})", warned.place, warning.message, warning.code);
+            let _ = writeln!(text, "warning, {}{whom}: {} ({})", warning_groups.place, warning.message, warning.code);
         }
-        if let Some(note) = &warned.note {
-            let _ = writeln!(text, "note, {}: {note}", warned.place);
+        if let Some(note) = &warning_groups.note {
+            let _ = writeln!(text, "note, {}: {note}", warning_groups.place);
         }
     }
     text

@@ -3,7 +3,7 @@
 use super::{Figure, style};
 use crate::{
     groups::Group,
-    looked::OverTime,
+    packet_summary::OverTime,
     plot::{Axis, Line, Plot},
 };
 
@@ -39,9 +39,9 @@ pub(super) fn goodput(groups: &[Group]) -> Option<Figure> {
 fn draw(groups: &[Group], axis: &str, values: impl Fn(&OverTime) -> Vec<Option<f64>>) -> Option<Plot> {
     let mut plot = Plot::new(Axis::linear("time since the first packet, s"), Axis::linear(axis));
     for (place, group) in groups.iter().enumerate() {
-        let Some(looked) = group.runs.iter().find_map(|run| run.looked.as_ref()) else { continue };
-        let step = looked.over_time.step_ns as f64 / 1e9;
-        let known = values(&looked.over_time).into_iter().enumerate();
+        let Some(packet_summary) = group.runs.iter().find_map(|run| run.packet_summary.as_ref()) else { continue };
+        let step = packet_summary.over_time.step_ns as f64 / 1e9;
+        let known = values(&packet_summary.over_time).into_iter().enumerate();
         let known: Vec<_> = known.filter_map(|(place, value)| Some((place as f64 * step, value?))).collect();
         if !known.is_empty() {
             plot.add(&group.label, style::colour(place), Line::of_place(place, known).stepped().width(1.4));

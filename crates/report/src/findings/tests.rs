@@ -91,11 +91,11 @@ fn a_comparison_is_decided_by_the_interval_of_welch_s_difference() {
     assert_eq!(found.outcome, Outcome::Undecided);
     assert!((found.p.unwrap() - 0.201_988_677).abs() < 1e-6, "{:?}", found.p);
     // Moved by just less and just more than the lower end is below 0.
-    let moved = |by: f64| OTHER.map(|value| value + by);
-    assert_eq!(verdict(Bound::Above, 1.0, &moved(1.696), Some(&ONE)).outcome, Outcome::Undecided);
-    assert_eq!(verdict(Bound::Above, 1.0, &moved(1.697), Some(&ONE)).outcome, Outcome::Holds);
-    assert_eq!(verdict(Bound::Above, 1.0, &moved(-6.696), Some(&ONE)).outcome, Outcome::Undecided);
-    assert_eq!(verdict(Bound::Above, 1.0, &moved(-6.697), Some(&ONE)).outcome, Outcome::Fails);
+    let path_summary = |by: f64| OTHER.map(|value| value + by);
+    assert_eq!(verdict(Bound::Above, 1.0, &path_summary(1.696), Some(&ONE)).outcome, Outcome::Undecided);
+    assert_eq!(verdict(Bound::Above, 1.0, &path_summary(1.697), Some(&ONE)).outcome, Outcome::Holds);
+    assert_eq!(verdict(Bound::Above, 1.0, &path_summary(-6.696), Some(&ONE)).outcome, Outcome::Undecided);
+    assert_eq!(verdict(Bound::Above, 1.0, &path_summary(-6.697), Some(&ONE)).outcome, Outcome::Fails);
 }
 
 #[test]
@@ -176,7 +176,7 @@ const GROWING: [f64; 12] = [1.0, 5.0, 3.0, 1.0, 6.0, 2.0, 4.0, 5.0, 4.0, 5.0, 4.
 
 #[test]
 fn repeated_evaluations_stop_at_the_one_that_decides_and_have_their_part_of_the_error() {
-    let looks = Some(Looks { first: 3, most: 48 });
+    let looks = Some(InterimAnalyses { first: 3, most: 48 });
     let at = |values: &[f64]| judge(&claim(Bound::Above, 1.5), &runs("of", values), None, looks);
     let found = at(&GROWING[..6]);
     assert_eq!((found.look, found.outcome), (Some(2), Outcome::Undecided));
@@ -194,7 +194,7 @@ fn repeated_evaluations_stop_at_the_one_that_decides_and_have_their_part_of_the_
 
 #[test]
 fn repetitions_that_failed_are_not_replaced_by_later_ones() {
-    let looks = Some(Looks { first: 3, most: 6 });
+    let looks = Some(InterimAnalyses { first: 3, most: 6 });
     let some = Runs("of", vec![(1, 2.0), (3, 2.0), (6, 2.0)]);
     let found = judge(&claim(Bound::Above, 1.5), &some, None, looks);
     assert_eq!((found.look, found.of.unwrap().count), (Some(1), 2));

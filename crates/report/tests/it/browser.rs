@@ -94,8 +94,8 @@ fn a_label_outside_of_its_picture_would_be_noticed() {
     }
     let page = render_html(&common::input());
     let label = page.find(">dropped packets</text>").unwrap();
-    let moved = format!(" dy=\"-200\"{}", &page[label..]);
-    let (_, log) = load(&looked_at(&format!("{}{moved}", &page[..label])));
+    let path_summary = format!(" dy=\"-200\"{}", &page[label..]);
+    let (_, log) = load(&looked_at(&format!("{}{path_summary}", &page[..label])));
     assert!(complaints(&log).iter().any(|line| line.contains("drops: outside: dropped packets")), "{log}");
 }
 

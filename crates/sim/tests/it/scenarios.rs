@@ -77,7 +77,7 @@ fn a_run_that_is_told_to_stop_stops() {
             questions % 2 == 1
         });
         let outcome = outcome.unwrap();
-        assert_eq!((outcome.stopped, outcome.events), (Stopped::Told, 2 * EVENTS_BETWEEN_QUESTIONS));
+        assert_eq!((outcome.stopped, outcome.events), (Stopped::Cancelled, 2 * EVENTS_BETWEEN_QUESTIONS));
     }
     assert_eq!(questions, 4);
 }

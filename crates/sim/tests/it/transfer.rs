@@ -7,7 +7,7 @@ use quiclab_path::{
     token_bucket::RateSettings,
 };
 use quiclab_sim::transfer::{
-    End, Excess, FRAME_OVERHEAD, Failed, Outcome, Side, Sighting, Tap, Transfer,
+    End, Excess, FRAME_OVERHEAD, Failed, Outcome, Side, Tap, TapEvent, Transfer,
     host::HostSettings,
     stack::{Answer, Buffer, Datagram, Stack},
 };
@@ -112,7 +112,8 @@ type Seen = Vec<(u64, Tap, Side)>;
 
 fn run(transfer: &Transfer, server: Toy, client: Toy) -> (Result<Outcome, Failed<&'static str>>, Seen) {
     let mut seen = Vec::new();
-    let mut observe = |sighting: Sighting| seen.push((sighting.time.as_nanos() / 1000, sighting.tap, sighting.from));
+    let mut observe =
+        |tap_event: TapEvent| seen.push((tap_event.time.as_nanos() / 1000, tap_event.tap, tap_event.from));
     let (mut server, mut client) = (server, client);
     let outcome = transfer.run(&mut server, &mut client, &mut observe, &mut || true);
     (outcome, seen)
@@ -179,7 +180,7 @@ fn a_transfer_that_takes_too_long_or_too_much_is_ended() {
     let poor = Transfer { budget: 3, ..transfer() };
     assert_eq!(run(&poor, server(3), client(3)).0.unwrap().end, End::TooManyEvents);
     let told = transfer().run(&mut server(3), &mut client(3), &mut |_| (), &mut || false).unwrap();
-    assert_eq!((told.end, told.events), (End::Told, 0));
+    assert_eq!((told.end, told.events), (End::Cancelled, 0));
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn stacks_that_never_let_time_pass_are_ended_however_many_events_a_step_has() {
         };
         let busy = Transfer { budget: u64::MAX, ..transfer() };
         let outcome = busy.run(&mut Toy::Busy(events), &mut Toy::Busy(events), &mut |_| (), &mut keep_on).unwrap();
-        assert_eq!(outcome.end, End::Told, "{events}");
+        assert_eq!(outcome.end, End::Cancelled, "{events}");
     }
 }
 

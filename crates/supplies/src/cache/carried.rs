@@ -30,7 +30,7 @@ impl Cache {
     /// A thing that is not there or is damaged, a link, a name that is no text.
     pub fn carried(&self, name: &str) -> Result<Vec<CarriedFile>> {
         let folder = self.path(name);
-        self.verify(&folder, super::Care::Usual)?;
+        self.verify(&folder, super::Care::Default)?;
         let mut carried = Vec::new();
         for (below, facts) in sums::files(&folder)? {
             let path = folder.join(&below);

@@ -28,7 +28,7 @@ const SETTLED_SECONDS: i64 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
     /// Files that have not changed since they were read are not read again.
-    Usual,
+    Default,
     /// Every file is read.
     Thorough,
 }
@@ -71,7 +71,7 @@ impl Cache {
         let stamp_path = self.name_of(folder).map(|name| self.beside(&name, "json"));
         let stamp = stamp_path.as_ref().and_then(|path| read_stamp(path));
         let facts = files.iter().map(|(path, facts)| (sums::escaped(path), facts.clone())).collect::<BTreeMap<_, _>>();
-        if care == Care::Usual && stamp.as_ref().is_some_and(|stamp| stamp.holds_for(&facts, now)) {
+        if care == Care::Default && stamp.as_ref().is_some_and(|stamp| stamp.holds_for(&facts, now)) {
             return Ok(());
         }
         let found = sums::of_folder(folder)?;
@@ -118,7 +118,7 @@ impl Cache {
             let verified = folders.iter().try_for_each(|folder| {
                 let turn = cache.turn(folder);
                 let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                cache.verify(folder, Care::Usual)
+                cache.verify(folder, Care::Default)
             });
             let _ = written.set(verified.map_err(|error| match error.downcast::<Damage>() {
                 Ok(damage) => Failure::Damage(damage),

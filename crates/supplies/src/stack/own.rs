@@ -91,7 +91,7 @@ pub fn own_stack(cache: &Cache, path: &Path) -> Result<Source> {
         fs::copy(path, folder.join(&program)).with_context(|| path.display().to_string())?;
         fs::write(folder.join(MANIFEST), &text).context(MANIFEST)
     })?;
-    cache.verify(&folder, Care::Usual)?;
+    cache.verify(&folder, Care::Default)?;
     source(&folder)
 }
 

@@ -87,8 +87,8 @@ fn sized(bytes: u64) -> Certificate {
 #[test]
 fn a_chain_has_the_size_that_was_asked_for_to_the_byte() {
     // Where the lengths of lengths change, and those of the study of instant acknowledgments.
-    let around = [640, 895, 1023, 1212, 2000, 2001, 4096, 5113, 10_000, 65_536, 1 << 20];
-    for bytes in (500..=600).chain(around) {
+    let create = [640, 895, 1023, 1212, 2000, 2001, 4096, 5113, 10_000, 65_536, 1 << 20];
+    for bytes in (500..=600).chain(create) {
         let made = make(bytes, sized(bytes)).unwrap_or_else(|error| panic!("{bytes}: {error:#}"));
         assert_eq!(size(&made) as u64, bytes);
     }

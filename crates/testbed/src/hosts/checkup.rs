@@ -25,7 +25,7 @@ use super::{
 use crate::{hash, vm::agent::agent};
 
 /// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Requests by which the round trip of a session is measured.
 const PINGS: usize = 10;
 
@@ -103,7 +103,7 @@ fn look_at(entry: &HostEntry, visitor: &Visitor) -> Result<Reached> {
     let mut round_trip = Duration::MAX;
     for _ in 0..PINGS {
         let start = Instant::now();
-        let asked = sessions.tell(0, &Request::Clock).and_then(|()| sessions.answer(0, Limit::after(PATIENCE)));
+        let asked = sessions.tell(0, &Request::Clock).and_then(|()| sessions.answer(0, Limit::after(TIMEOUT)));
         match asked.map_err(in_words)? {
             Reply::Answer(Answer::Clock { .. }) => round_trip = round_trip.min(start.elapsed()),
             other => return Err(in_words(sessions.unexpected(0, &other))),
@@ -136,7 +136,7 @@ fn exchange(inventory: &Inventory, sessions: &mut Sessions) -> Result<OffsetSeen
     let places: Vec<_> = inventory.hosts.iter().map(|entry| inventory.place(entry)).collect();
     let cast = Cast::of(&places)?;
     let [server_mac, client_mac] = macs(sessions, &places, cast)?;
-    let limit = Limit::after(PATIENCE);
+    let limit = Limit::after(TIMEOUT);
     let part = |host: usize| Part {
         place: places[host].clone(),
         orders: no_orders(),

@@ -28,7 +28,7 @@ use super::{
 use crate::perform::{Host, Interrupted};
 
 /// How often waiting looks whether it is to stop.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a host may take until its agent has said its first word.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long the hosts may take to end a run.
@@ -59,25 +59,25 @@ impl From<anyhow::Error> for Trouble {
 pub(super) struct Limit<'a> {
     host: Option<&'a Host>,
     deadline: Instant,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl<'a> Limit<'a> {
     /// The limit that a run has, counted from now.
     pub fn of_run(host: &'a Host) -> Self {
-        Self { host: Some(host), deadline: Instant::now() + host.patience, patience: host.patience }
+        Self { host: Some(host), deadline: Instant::now() + host.timeout, timeout: host.timeout }
     }
 
     /// The limit that ends after this long.
-    pub fn after(patience: Duration) -> Self {
-        Self { host: None, deadline: Instant::now() + patience, patience }
+    pub fn after(timeout: Duration) -> Self {
+        Self { host: None, deadline: Instant::now() + timeout, timeout }
     }
 
     fn check(&self) -> Result<(), Interrupted> {
         if self.host.is_some_and(|host| host.stop.load(Ordering::Relaxed)) {
             return Err(Interrupted::ByRequest);
         }
-        if Instant::now() > self.deadline { Err(Interrupted::ByDeadline(self.patience)) } else { Ok(()) }
+        if Instant::now() > self.deadline { Err(Interrupted::ByDeadline(self.timeout)) } else { Ok(()) }
     }
 }
 
@@ -291,7 +291,7 @@ impl Sessions {
     fn event(&self, limit: Limit) -> Result<Event> {
         loop {
             limit.check()?;
-            match self.events.recv_timeout(GLANCE) {
+            match self.events.recv_timeout(POLL_INTERVAL) {
                 Ok(event) => return Ok(event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => bail!("all sessions have ended"),

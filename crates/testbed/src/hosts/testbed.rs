@@ -22,12 +22,12 @@ use super::{
     talk::{Limit, Locked, Sessions, Trouble},
 };
 use crate::{
+    built_stacks::BuiltStacks,
     hash,
     netns::{path, plain::PlainStack},
     perform::Host,
-    shelf::Shelf,
     stack::{BuiltStack, Source},
-    supplies::Supplies,
+    stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
     vm::agent::agent,
 };
@@ -44,7 +44,7 @@ pub struct Hosts {
     /// The file that names them.
     file: Option<PathBuf>,
     /// The stacks that were built.
-    stacks: Shelf<PlainStack>,
+    stacks: BuiltStacks<PlainStack>,
     /// One run at a time: the hosts are there once.
     state: Mutex<State>,
 }
@@ -183,21 +183,21 @@ impl Testbed for Hosts {
         self.with(|_| Ok(()))
     }
 
-    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
-        Ok(match BuiltStack::find(&supplies.cache, source)? {
-            Some(built) => PlainStack::is_there(&supplies.cache, &built)?,
+    fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool> {
+        Ok(match BuiltStack::find(&stack_store.cache, source)? {
+            Some(built) => PlainStack::is_there(&stack_store.cache, &built)?,
             None => false,
         })
     }
 
-    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built> {
-        let stack = BuiltStack::prepare(&supplies.cache, source, again, &supplies.stop)?;
+    fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
+        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
         let built = Built { digest: stack.digest()?, made: stack.made.clone() };
-        self.stacks.insert(&source.manifest.name, PlainStack::prepare(&supplies.cache, stack)?);
+        self.stacks.insert(&source.manifest.name, PlainStack::prepare(&stack_store.cache, stack)?);
         Ok(built)
     }
 
-    fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()> {
+    fn prepare(&self, stack_store: &StackStore, task: Task, host: &Host) -> Result<()> {
         let (run, manifests) = task.transfer()?;
         let pair = self.stacks.of(run)?;
         let sides = pair.sides(manifests);
@@ -207,7 +207,7 @@ impl Testbed for Hosts {
                 let here = [(place.has_server(), sides.server.stack), (place.has_client(), sides.client.stack)];
                 for (_, stack) in here.into_iter().filter(|(is_here, _)| *is_here) {
                     let provided =
-                        archive::provide(&mut open.sessions, index, stack, Limit::of_run(host), supplies.say);
+                        archive::provide(&mut open.sessions, index, stack, Limit::of_run(host), stack_store.say);
                     provided.map_err(|trouble| match trouble {
                         Trouble::Here(error) => error,
                         Trouble::There(why) => anyhow!("{why}"),

@@ -38,7 +38,7 @@ pub struct NotStarted {
 }
 
 /// How often waiting looks.
-const GLANCE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Time from a polite signal to SIGKILL, as in the guest.
 const GRACE: Duration = Duration::from_secs(1);
 /// Processes and threads that the user may have who tries an endpoint. Linux does not count those of root.
@@ -165,8 +165,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// What the kernel answers, or when `stop` is set.
-    pub fn wait(&mut self, patience: Duration, stop: &AtomicBool) -> Result<Exit> {
-        let deadline = Instant::now() + patience;
+    pub fn wait(&mut self, timeout: Duration, stop: &AtomicBool) -> Result<Exit> {
+        let deadline = Instant::now() + timeout;
         loop {
             if let Some(exit) = self.poll()? {
                 return Ok(exit);
@@ -177,7 +177,7 @@ impl Endpoint {
             if Instant::now() > deadline {
                 return Ok(Exit::Timeout);
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::certificates;
 /// What a server may take until it listens.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(10);
 /// How often waiting looks.
-const GLANCE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes that a server may write to one file.
 const MOST_FILE_BYTES: u64 = 64 << 20;
 /// The state of a UDP socket that is not connected, as the kernel numbers them.
@@ -154,7 +154,7 @@ fn wait_until_bound(endpoint: &mut Endpoint, stack: &StackManifest, port: u16, l
             None if Instant::now() > deadline => {
                 bail!("stack {}: the server does not listen at UDP port {port}; see {}", stack.name, logs.display())
             }
-            None => thread::sleep(GLANCE),
+            None => thread::sleep(POLL_INTERVAL),
         }
     }
     Ok(())

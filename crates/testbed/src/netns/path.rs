@@ -11,14 +11,14 @@ use super::{
 };
 use crate::vm::{
     disciplines::network_by,
-    path::{Direction, Way, choose_with, compile},
+    path::{Direction, PathBackend, choose_with, compile},
 };
 
 /// Who moves packets in a run with these settings, where the kernel lacks the disciplines `missing`.
 ///
 /// # Errors
 /// Where the settings ask for the kernel, and it cannot.
-pub(crate) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<Way, String> {
+pub(crate) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<PathBackend, String> {
     choose_with(settings, &|settings| {
         super_packets(settings)?;
         let directions =
@@ -97,16 +97,16 @@ mod tests {
     fn a_kernel_without_netem_leaves_the_path_to_user_space_and_says_why() {
         let settings = Settings::default();
         let has_all = BTreeSet::new();
-        assert!(matches!(choose(&settings, &has_all), Ok(Way::Kernel(_))));
+        assert!(matches!(choose(&settings, &has_all), Ok(PathBackend::Kernel(_))));
         let missing = BTreeSet::from(["netem".to_owned()]);
-        let Ok(Way::User { why }) = choose(&settings, &missing) else { panic!("expected user space") };
+        let Ok(PathBackend::User { why }) = choose(&settings, &missing) else { panic!("expected user space") };
         assert!(why.starts_with("this machine's kernel has no netem"), "{why}");
         let mut listed = settings.clone();
         listed.path.drops_to_server = vec![3];
-        assert!(matches!(choose(&listed, &has_all), Ok(Way::Kernel(_))));
+        assert!(matches!(choose(&listed, &has_all), Ok(PathBackend::Kernel(_))));
         let for_users = BTreeSet::from([PROGRAMS.to_owned()]);
-        assert!(matches!(choose(&settings, &for_users), Ok(Way::Kernel(_))));
-        let Ok(Way::User { why }) = choose(&listed, &for_users) else { panic!("expected user space") };
+        assert!(matches!(choose(&settings, &for_users), Ok(PathBackend::Kernel(_))));
+        let Ok(PathBackend::User { why }) = choose(&listed, &for_users) else { panic!("expected user space") };
         assert!(why.contains("has no eBPF for ordinary users"), "{why}");
         let mut asks = settings;
         asks.path.forwarder = Forwarder::Kernel;

@@ -52,7 +52,7 @@ pub(super) fn ask(agent: &Path, orders: &Orders, work: &Path, slot: &Path, host:
     let said = work.join(SAID);
     let mut servant = Servant::start(agent, &said)?;
     let answered = servant.tell(orders).and_then(|output| {
-        let deadline = Instant::now() + host.patience;
+        let deadline = Instant::now() + host.timeout;
         let mut output = BufReader::with_capacity(1 << 18, Watched { output, host, deadline });
         receive(&mut output, orders, slot).map_err(|error| match interruption(host, deadline) {
             Some(interrupted) => Failure::Here(interrupted.into()),
@@ -142,7 +142,7 @@ fn interruption(host: &Host, deadline: Instant) -> Option<Interrupted> {
     if host.stop.load(Ordering::Relaxed) {
         return Some(Interrupted::ByRequest);
     }
-    (Instant::now() > deadline).then_some(Interrupted::ByDeadline(host.patience))
+    (Instant::now() > deadline).then_some(Interrupted::ByDeadline(host.timeout))
 }
 
 /// The agent's output, until waiting is to end.

@@ -16,10 +16,10 @@ use super::{
     turn::Turn,
 };
 use crate::{
+    built_stacks::BuiltStacks,
     perform::Host,
-    shelf::Shelf,
     stack::{BuiltStack, Source},
-    supplies::Supplies,
+    stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
@@ -30,7 +30,7 @@ pub const NAME: &str = "netns";
 #[derive(Debug, Default)]
 pub struct Namespaces {
     /// The stacks that were built.
-    stacks: Shelf<PlainStack>,
+    stacks: BuiltStacks<PlainStack>,
     /// This machine, or why it will not do.
     facts: OnceLock<Result<Facts, String>>,
     /// No other process performs runs here meanwhile.
@@ -69,26 +69,26 @@ impl Testbed for Namespaces {
         self.facts().map(drop)
     }
 
-    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
-        Ok(match BuiltStack::find(&supplies.cache, source)? {
-            Some(built) => PlainStack::is_there(&supplies.cache, &built)?,
+    fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool> {
+        Ok(match BuiltStack::find(&stack_store.cache, source)? {
+            Some(built) => PlainStack::is_there(&stack_store.cache, &built)?,
             None => false,
         })
     }
 
-    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built> {
-        let stack = BuiltStack::prepare(&supplies.cache, source, again, &supplies.stop)?;
+    fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
+        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
         let built = Built { digest: stack.digest()?, made: stack.made.clone() };
-        self.stacks.insert(&source.manifest.name, PlainStack::prepare(&supplies.cache, stack)?);
+        self.stacks.insert(&source.manifest.name, PlainStack::prepare(&stack_store.cache, stack)?);
         Ok(built)
     }
 
-    fn prepare(&self, _: &Supplies, _: Task, _: &Host) -> Result<()> {
+    fn prepare(&self, _: &StackStore, _: Task, _: &Host) -> Result<()> {
         self.check_machine()
     }
 
-    fn take_turn(&self, supplies: &Supplies, host: &Host) -> Result<()> {
-        self.turn.take(supplies, host)
+    fn take_turn(&self, stack_store: &StackStore, host: &Host) -> Result<()> {
+        self.turn.take(stack_store, host)
     }
 
     fn versions(&self, task: Task) -> Result<Versions> {

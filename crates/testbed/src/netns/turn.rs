@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     perform::{Host, Interrupted},
-    supplies::Supplies,
+    stack_store::StackStore,
 };
 
 /// Folder of the locks below the cache's; one for each machine, because machines may share the disk.
@@ -47,14 +47,14 @@ impl Turn {
     /// Takes the turn, and waits where another process has it.
     ///
     /// # Errors
-    /// Where the cache cannot be written, an interruption, or where another process has the turn and `supplies` says not to wait.
-    pub fn take(&self, supplies: &Supplies, host: &Host) -> Result<()> {
+    /// Where the cache cannot be written, an interruption, or where another process has the turn and `stack_store` says not to wait.
+    pub fn take(&self, stack_store: &StackStore, host: &Host) -> Result<()> {
         // Other threads of this process wait here.
         let mut own = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if own.is_some() {
             return Ok(());
         }
-        let path = supplies.cache.path(FOLDER).join(machine());
+        let path = stack_store.cache.path(FOLDER).join(machine());
         let mut is_told = false;
         loop {
             if let Some(file) = try_take(&path)? {
@@ -62,13 +62,13 @@ impl Turn {
                 return Ok(());
             }
             let whose = whose(&path);
-            if !supplies.waits_for_turn {
+            if !stack_store.waits_for_turn {
                 bail!(
                     "{whose}; two would disturb each other's timing\nhint: without --no-wait this one waits for its end"
                 );
             }
             if !is_told {
-                supplies.say(&format!("waiting: {whose}"));
+                stack_store.say(&format!("waiting: {whose}"));
                 is_told = true;
             }
             if host.stop.load(Ordering::Relaxed) {
@@ -143,28 +143,28 @@ mod tests {
     #[test]
     fn a_turn_is_waited_for_unless_nobody_wants_to_wait() {
         let folder = tempfile::tempdir().unwrap();
-        let supplies = |waits_for_turn| Supplies {
+        let stack_store = |waits_for_turn| StackStore {
             cache: crate::cache::Cache::at(folder.path().to_owned()),
             waits_for_turn,
-            ..Supplies::without_stacks(Arc::default(), |_| {}).unwrap()
+            ..StackStore::without_stacks(Arc::default(), |_| {}).unwrap()
         };
         let stop = Arc::new(AtomicBool::new(false));
-        let host = Host { core: 0, stop: stop.clone(), patience: Duration::ZERO, wait_for_quiet: Duration::ZERO };
+        let host = Host { core: 0, stop: stop.clone(), timeout: Duration::ZERO, wait_for_quiet: Duration::ZERO };
         let (first, second) = (Turn::default(), Turn::default());
         for _ in 0..2 {
-            first.take(&supplies(false), &host).unwrap();
+            first.take(&stack_store(false), &host).unwrap();
         }
-        let error = second.take(&supplies(false), &host).unwrap_err().to_string();
+        let error = second.take(&stack_store(false), &host).unwrap_err().to_string();
         assert!(error.contains(&format!("process {}", process::id())) && error.contains("--no-wait"), "{error}");
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| second.take(&supplies(true), &host));
+            let waiting = scope.spawn(|| second.take(&stack_store(true), &host));
             thread::sleep(Duration::from_millis(20));
             assert!(!waiting.is_finished());
             drop(first);
             waiting.join().unwrap().unwrap();
         });
         stop.store(true, Ordering::Relaxed);
-        let error = Turn::default().take(&supplies(true), &host).unwrap_err();
+        let error = Turn::default().take(&stack_store(true), &host).unwrap_err();
         assert_eq!(error.downcast_ref(), Some(&Interrupted::ByRequest));
     }
 }

@@ -14,7 +14,7 @@ use etherparse::{
 };
 use quiclab_experiment::run::Run;
 use quiclab_record::{TapRole, TapSeen};
-use quiclab_sim::transfer::{Side, Sighting, Tap};
+use quiclab_sim::transfer::{Side, Tap, TapEvent};
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
@@ -66,31 +66,31 @@ impl Frames {
     }
 
     /// Takes in what a tap sees.
-    pub(super) fn add(&mut self, sighting: &Sighting) {
-        let (from, to) = match sighting.from {
+    pub(super) fn add(&mut self, tap_event: &TapEvent) {
+        let (from, to) = match tap_event.from {
             Side::Server => (self.server, self.client),
             Side::Client => (self.client, self.server),
         };
-        let mut bytes = frame(from, to, sighting.datagram.ecn, &sighting.datagram.payload);
-        if let Some(bit) = sighting.flipped_bit
+        let mut bytes = frame(from, to, tap_event.datagram.ecn, &tap_event.datagram.payload);
+        if let Some(bit) = tap_event.flipped_bit
             && let Some(byte) = bytes.get_mut((bit / 8) as usize)
         {
             *byte ^= 1 << (bit % 8);
         }
-        let tap = match sighting.tap {
+        let tap = match tap_event.tap {
             Tap::Sender => 0,
             Tap::BehindBottleneck => 1,
         };
         let seen = &mut self.taps[tap];
         seen.packets += 1;
-        if sighting.from == Side::Server {
+        if tap_event.from == Side::Server {
             let _ = seen.carried.add(&bytes, bytes.len());
         }
         let length = bytes.len();
         let kept = seen.snap_length.map_or(length, |most| length.min(most as usize));
         // Of the sender's packets: at its own card they go out, and behind the bottleneck they go on out of the wire's end.
-        let direction = if sighting.from == Side::Server { Direction::Outbound } else { Direction::Inbound };
-        let time = self.begin + quiclab_units::Duration::from_nanos(sighting.time.as_nanos());
+        let direction = if tap_event.from == Side::Server { Direction::Outbound } else { Direction::Inbound };
+        let time = self.begin + quiclab_units::Duration::from_nanos(tap_event.time.as_nanos());
         self.frames.push(Frame { time, tap, length: length as u32, bytes: bytes[..kept].to_vec(), direction });
     }
 

@@ -22,19 +22,19 @@ use tempfile::TempDir;
 use super::{program::Program, transfers::perform};
 use crate::{
     perform::{Host, Interrupted, Side, Sides},
+    sandbox::available,
     testbed::{Attempt, Place},
-    wall::available,
 };
 
 const MANIFEST: &str = include_str!("../../../../sans-io/quinn/stack.toml");
 /// How long a run may take: longer than any of these, and than the 10 s for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A run between a client in a mode and a server that says nothing.
 struct Trial {
     place: TempDir,
     stop: Arc<AtomicBool>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Trial {
@@ -43,7 +43,7 @@ impl Trial {
         for folder in ["work", "record"] {
             fs::create_dir(place.path().join(folder)).unwrap();
         }
-        Self { place, stop: Arc::default(), patience: PATIENCE }
+        Self { place, stop: Arc::default(), timeout: TIMEOUT }
     }
 
     fn run(&self, client: &[&str]) -> Result<Attempt> {
@@ -68,7 +68,7 @@ impl Trial {
         let (start_shift, settings) = (quiclab_units::Duration::default(), Settings::default());
         let run = Run { experiment, repetition: 1, seed: 1, start_shift, settings, label };
         let [draft, work] = ["record", "work"].map(|name| place.join(name));
-        let host = Host { core: 0, stop: self.stop.clone(), patience: self.patience, wait_for_quiet: Duration::ZERO };
+        let host = Host { core: 0, stop: self.stop.clone(), timeout: self.timeout, wait_for_quiet: Duration::ZERO };
         perform(&run, sides, Place { draft: &draft, work: &work }, &host)
     }
 
@@ -141,12 +141,12 @@ fn a_client_that_floods_the_path_is_ended_before_memory_is_full() {
 #[test]
 fn the_patience_of_the_host_ends_a_run_whatever_a_program_does() {
     for mode in ["short", "slow", "stubborn"] {
-        let trial = Trial { patience: Duration::from_millis(700), ..Trial::new() };
+        let trial = Trial { timeout: Duration::from_millis(700), ..Trial::new() };
         let start = Instant::now();
         let error = trial.run(&[mode]).unwrap_err();
         // Any other end has another name.
-        assert_eq!(error.downcast_ref(), Some(&Interrupted::ByDeadline(trial.patience)), "{mode}: {error:#}");
-        assert!(start.elapsed() >= trial.patience, "{mode}: {:?}", start.elapsed());
+        assert_eq!(error.downcast_ref(), Some(&Interrupted::ByDeadline(trial.timeout)), "{mode}: {error:#}");
+        assert!(start.elapsed() >= trial.timeout, "{mode}: {:?}", start.elapsed());
     }
 }
 

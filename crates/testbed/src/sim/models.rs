@@ -68,7 +68,7 @@ pub fn perform(run: &ScenarioRun, host: &Host) -> Result<Attempt> {
     let (start, used_before) = (Instant::now(), thread_time());
     let is_stopped = || host.stop.load(Ordering::Relaxed);
     let time_limit = std::time::Duration::from_nanos(limit.as_nanos());
-    let least = time_limit.min(host.patience);
+    let least = time_limit.min(host.timeout);
     let failed = |why: String| Attempt {
         failure: Some(RunFailure::Simulation(why)),
         seen: None,
@@ -81,9 +81,9 @@ pub fn perform(run: &ScenarioRun, host: &Host) -> Result<Attempt> {
     let end = match outcome.stopped {
         Stopped::InTime | Stopped::Quiet => End::InTime,
         Stopped::Budget => End::TooManyEvents,
-        Stopped::Told if is_stopped() => return Err(Interrupted::ByRequest.into()),
-        Stopped::Told if host.patience < time_limit => return Err(Interrupted::ByDeadline(host.patience).into()),
-        Stopped::Told => {
+        Stopped::Cancelled if is_stopped() => return Err(Interrupted::ByRequest.into()),
+        Stopped::Cancelled if host.timeout < time_limit => return Err(Interrupted::ByDeadline(host.timeout).into()),
+        Stopped::Cancelled => {
             let hint = "hint: raise scenario.time_limit, or simulate less time or fewer flows";
             return Ok(failed(format!("stopped after {limit} of real time\n{hint}")));
         }

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     child::{End, describe, reap},
-    wall::{Rooms, Wall},
+    sandbox::{Sandbox, VisibleFiles},
 };
 
 /// How long a stack may take for an answer, and for its end.
@@ -129,16 +129,16 @@ impl Process {
             .process_group(0);
         // What it transfers is there at most twice: as it was given, and as it stored it.
         let most_bytes = start.transfer_bytes.saturating_mul(2).saturating_add(MOST_LOG_BYTES);
-        let mut wall = Wall::around(&Rooms {
+        let mut sandbox = Sandbox::create(&VisibleFiles {
             readable: start.program.files.iter().cloned().collect(),
             own: start.folder.to_owned(),
             file_bytes: start.transfer_bytes.saturating_add(MOST_LOG_BYTES),
         })
-        .context("the walls round an endpoint")?;
+        .context("the sandbox of an endpoint")?;
         let parent = std::process::id();
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
-            command.pre_exec(move || wall.enter(parent));
+            command.pre_exec(move || sandbox.enter(parent));
         }
         let mut child = command.spawn().with_context(|| program.display().to_string())?;
         let input = child.stdin.take().context("its standard input")?;

@@ -56,8 +56,8 @@ impl Program {
             let digest = hash::of_file(program).with_context(|| program.display().to_string())?;
             fs::write(folder.join(DIGEST), digest).context(DIGEST)
         })?;
-        cache.verify(&folder, Care::Usual)?;
-        // Behind the walls there are no symbolic links of the user, such as one on the way to the cache.
+        cache.verify(&folder, Care::Default)?;
+        // In the sandbox there are no symbolic links of the user, such as one on the way to the cache.
         let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
         let path = folder.join(DIGEST);
         let digest = fs::read_to_string(&path).with_context(|| path.display().to_string())?;

@@ -12,7 +12,7 @@ use quiclab_path::{
 };
 use quiclab_record::{CpuUse, CpuUser, DropSeen, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
 use quiclab_sim::transfer::{
-    self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, StageOutcome, Tap,
+    self, End, FRAME_OVERHEAD, IPV6_MORE, Side, StageOutcome, Tap, TapEvent,
     contents::{Losses, LostDatagram},
     host::HostUse,
 };
@@ -43,9 +43,9 @@ impl Passed {
     }
 
     /// Counts what comes out at the other end.
-    pub(super) fn add(&mut self, sighting: &Sighting) {
-        let bytes = sighting.datagram.payload.len() as u64 + self.overhead;
-        match (sighting.tap, sighting.from) {
+    pub(super) fn add(&mut self, tap_event: &TapEvent) {
+        let bytes = tap_event.datagram.payload.len() as u64 + self.overhead;
+        match (tap_event.tap, tap_event.from) {
             (Tap::BehindBottleneck, Side::Server) => self.to_client += bytes,
             (Tap::Sender, Side::Client) => self.to_server += bytes,
             (Tap::Sender, Side::Server) => self.sent += 1,

@@ -14,12 +14,12 @@ use super::{
     transfers::{self, HandshakeCosts, HandshakeSeen},
 };
 use crate::{
+    built_stacks::BuiltStacks,
     perform::Host,
-    shelf::Shelf,
+    sandbox,
     stack::Source,
-    supplies::Supplies,
+    stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
-    wall,
 };
 
 /// Its name.
@@ -29,8 +29,8 @@ pub const NAME: &str = "sim";
 #[derive(Debug, Default)]
 pub struct Simulator {
     /// The stacks that were built.
-    programs: Shelf<Program>,
-    /// Missing walls are named once.
+    programs: BuiltStacks<Program>,
+    /// Missing parts of the sandbox are named once.
     warning: OnceLock<()>,
 }
 
@@ -51,12 +51,12 @@ impl Testbed for Simulator {
         foreign_setting(&run.settings, self.name()).or_else(|| stage_with_bytes(&run.settings))
     }
 
-    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
-        Program::is_built(&supplies.cache, source)
+    fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool> {
+        Program::is_built(&stack_store.cache, source)
     }
 
-    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built> {
-        let (program, made) = Program::prepare(&supplies.cache, source, again, &supplies.stop)?;
+    fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
+        let (program, made) = Program::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
         let built = Built { digest: program.digest.clone(), made };
         self.programs.insert(&source.manifest.name, program);
         Ok(built)
@@ -66,9 +66,9 @@ impl Testbed for Simulator {
         true
     }
 
-    fn prepare(&self, supplies: &Supplies, task: Task, _: &Host) -> Result<()> {
+    fn prepare(&self, stack_store: &StackStore, task: Task, _: &Host) -> Result<()> {
         if let Task::Transfer(..) = task {
-            self.warning.get_or_init(|| warn_of_missing_walls(supplies));
+            self.warning.get_or_init(|| warn_of_missing_sandbox(stack_store));
         }
         Ok(())
     }
@@ -115,13 +115,13 @@ fn stage_with_bytes(settings: &Settings) -> Option<String> {
     })
 }
 
-fn warn_of_missing_walls(supplies: &Supplies) {
-    let walls = wall::available();
-    if !walls.is_closed() {
-        supplies.say(&format!(
+fn warn_of_missing_sandbox(stack_store: &StackStore) {
+    let sandbox = sandbox::available();
+    if !sandbox.is_closed() {
+        stack_store.say(&format!(
             "warning: stacks without sockets can read the files of this user and use the network: this machine lacks {}\nhint: use only programs \
              that you trust, or see quiclab doctor",
-            walls.missing().join(", ")
+            sandbox.missing().join(", ")
         ));
     }
 }

@@ -121,7 +121,7 @@ fn decided(run: &Run) -> Result<[Vec<u8>; 4]> {
 /// # Errors
 /// Where something cannot be written or started, or an interruption.
 pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> Result<Attempt> {
-    // Behind the walls there are no symbolic links of the user.
+    // In the sandbox there are no symbolic links of the user.
     let work = &place.work.canonicalize().with_context(|| place.work.display().to_string())?;
     let transfer = Transferring { run, sides, work, record: place.draft, host };
     let (observed, failure, host_use) = transfer.transfer()?;
@@ -154,7 +154,7 @@ impl Transferring<'_> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
-        let deadline = Instant::now() + self.host.patience;
+        let deadline = Instant::now() + self.host.timeout;
         let mut server = self.start(Role::Server, deadline)?;
         let mut client = self.start(Role::Client, deadline)?;
         let snap_length = |bytes: Option<ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
@@ -169,10 +169,10 @@ impl Transferring<'_> {
         let result = transfer.run_reading(
             &mut server,
             &mut client,
-            &mut |sighting| {
-                passed.add(&sighting);
+            &mut |tap_event| {
+                passed.add(&tap_event);
                 if settings.tap.enabled {
-                    frames.add(&sighting);
+                    frames.add(&tap_event);
                 }
             },
             &mut || !is_stopped() && Instant::now() < deadline,
@@ -189,8 +189,8 @@ impl Transferring<'_> {
                 return Ok((observed, Some(failure), HostUse::default()));
             }
         };
-        if outcome.end == End::Told {
-            let why = if is_stopped() { Interrupted::ByRequest } else { Interrupted::ByDeadline(self.host.patience) };
+        if outcome.end == End::Cancelled {
+            let why = if is_stopped() { Interrupted::ByRequest } else { Interrupted::ByDeadline(self.host.timeout) };
             return Err(why.into());
         }
         let is_done = outcome.end == End::Done;
@@ -218,7 +218,7 @@ impl Transferring<'_> {
                                                        transit"
                     .to_owned(),
             )),
-            End::TooManyEvents | End::Told => Some(RunFailure::Simulation(format!(
+            End::TooManyEvents | End::Cancelled => Some(RunFailure::Simulation(format!(
                 "more than {MOST_EVENTS} events: an endpoint asks to be called again and again"
             ))),
         });
@@ -305,7 +305,7 @@ impl Transferring<'_> {
     fn go_on_after(&self, error: &ProcessError) -> Result<(), Interrupted> {
         match error {
             ProcessError::Interrupted => Err(Interrupted::ByRequest),
-            ProcessError::OutOfTime => Err(Interrupted::ByDeadline(self.host.patience)),
+            ProcessError::OutOfTime => Err(Interrupted::ByDeadline(self.host.timeout)),
             _ => Ok(()),
         }
     }

@@ -72,7 +72,7 @@ fn unpack(cache: &Cache, bytes: &[u8]) -> Result<PathBuf> {
         fs::write(&path, bytes).with_context(|| path.display().to_string())?;
         Ok(fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?)
     })?;
-    cache.verify(&folder, Care::Usual)?;
+    cache.verify(&folder, Care::Default)?;
     Ok(folder.join(AGENT))
 }
 

@@ -9,7 +9,7 @@ use quiclab_orders::{
 use quiclab_path::spec::{StageSettings, StageSpec, longest_delay};
 use quiclab_units::Duration;
 
-use super::path::{self, Direction, Way};
+use super::path::{self, Direction, PathBackend};
 use crate::contract::SERVER_PORT;
 
 /// MTU of interfaces whose order says nothing else.
@@ -27,12 +27,12 @@ pub fn network(run: &run::Run) -> Result<Network> {
 ///
 /// # Errors
 /// Where the kernel has no room for a value.
-pub fn network_by(run: &run::Run, way: Way) -> Result<Network> {
+pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
     let settings = &run.settings;
     let [stages_to_client, stages_to_server] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
     let ([to_client, to_server], forwarder) = match way {
-        Way::Kernel(directions) => (directions, None),
-        Way::User { .. } => {
+        PathBackend::Kernel(directions) => (directions, None),
+        PathBackend::User { .. } => {
             let behind = Direction { disciplines: path::batches_behind_forwarder(settings), ..Direction::default() };
             let mut stages = stages_to_client.iter().chain(&stages_to_server);
             let asks_for_content = stages.any(|stage| matches!(stage.settings, StageSettings::ContentLoss(_)));

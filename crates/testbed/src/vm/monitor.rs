@@ -25,7 +25,7 @@ use super::{
     machine::{QEMU, QEMU_PACKAGE},
     priority,
     seat::Seat,
-    watch::{Lifeless, PATIENCE, Patience, Watch},
+    watch::{Lifeless, TIMEOUTS, Timeouts, Watch},
 };
 use crate::{
     cache::Verifying,
@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// How often waiting looks at the flag that ends it.
-const GLANCE: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Most bytes that are read of what QEMU printed when it has ended.
 const MOST_WORDS: u64 = 1 << 20;
 
@@ -44,7 +44,7 @@ pub struct Qemu {
     input: ChildStdin,
     lines: Receiver<String>,
     stop: Arc<AtomicBool>,
-    patience: Duration,
+    timeout: Duration,
     deadline: Instant,
     /// How it ended; waited for once.
     end: Option<End>,
@@ -54,7 +54,7 @@ pub struct Qemu {
 
 impl Qemu {
     /// Starts `command` on this core, or on another one where a QEMU of quiclab has that. Everything that waits on it ends
-    /// when `stop` is set or `patience` is over.
+    /// when `stop` is set or `timeout` is over.
     ///
     /// # Errors
     /// Where QEMU is missing or does not speak QMP.
@@ -62,7 +62,7 @@ impl Qemu {
         mut command: Command,
         preferred_core: usize,
         stop: Arc<AtomicBool>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C reaches quiclab, which then ends QEMU in order.
@@ -93,8 +93,8 @@ impl Qemu {
                 }
             }
         });
-        let deadline = Instant::now() + patience;
-        let mut qemu = Self { child, input, lines, stop, patience, deadline, end: None, _seat: seat };
+        let deadline = Instant::now() + timeout;
+        let mut qemu = Self { child, input, lines, stop, timeout, deadline, end: None, _seat: seat };
         qemu.wait_for("its greeting", |message| message.get("QMP").is_some())?;
         qemu.execute("qmp_capabilities", json!({}))?;
         let cpus = qemu.execute("query-cpus-fast", json!({}))?;
@@ -147,14 +147,14 @@ impl Qemu {
     /// # Errors
     /// On [`Interrupted`], and on damage.
     pub fn watch(self, verifying: &Verifying) -> Result<Ended> {
-        self.watch_with(verifying, PATIENCE)
+        self.watch_with(verifying, TIMEOUTS)
     }
 
-    fn watch_with(mut self, verifying: &Verifying, patience: Patience) -> Result<Ended> {
-        let mut watch = Watch::new(self.child.id(), patience)?;
+    fn watch_with(mut self, verifying: &Verifying, timeouts: Timeouts) -> Result<Ended> {
+        let mut watch = Watch::new(self.child.id(), timeouts)?;
         let mut why = None;
         loop {
-            match self.lines.recv_timeout(GLANCE) {
+            match self.lines.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Disconnected) => return Ok(Ended { end: self.reap()?, why }),
                 Ok(line) => why = why_of(&line).or(why),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -180,7 +180,7 @@ impl Qemu {
 
     fn wait_for(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) -> Result<Value> {
         loop {
-            match self.lines.recv_timeout(GLANCE) {
+            match self.lines.recv_timeout(POLL_INTERVAL) {
                 Ok(line) => {
                     let message: Value = serde_json::from_str(&line).with_context(|| format!("QEMU said {line:?}"))?;
                     if is_it(&message) {
@@ -201,7 +201,7 @@ impl Qemu {
             return Err(Interrupted::ByRequest);
         }
         if Instant::now() >= self.deadline {
-            return Err(Interrupted::ByDeadline(self.patience));
+            return Err(Interrupted::ByDeadline(self.timeout));
         }
         Ok(())
     }

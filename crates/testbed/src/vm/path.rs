@@ -33,7 +33,7 @@ pub struct Direction {
 
 /// Who moves packets through the stages of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Way {
+pub enum PathBackend {
     /// The kernel, by these disciplines towards the client and towards the server.
     Kernel([Direction; 2]),
     /// The agent, in user space.
@@ -47,7 +47,7 @@ pub enum Way {
 ///
 /// # Errors
 /// As [`compile`], where the settings ask for the kernel.
-pub fn choose(settings: &Settings) -> Result<Way, String> {
+pub fn choose(settings: &Settings) -> Result<PathBackend, String> {
     choose_with(settings, &compile)
 }
 
@@ -58,14 +58,14 @@ pub fn choose(settings: &Settings) -> Result<Way, String> {
 pub fn choose_with(
     settings: &Settings,
     compile: &dyn Fn(&Settings) -> Result<[Direction; 2], String>,
-) -> Result<Way, String> {
+) -> Result<PathBackend, String> {
     check_rebind(settings)?;
     match settings.path.forwarder {
-        Forwarder::Kernel => compile(settings).map(Way::Kernel),
-        Forwarder::User => Ok(Way::User { why: "the run has path.forwarder = \"user\"".to_owned() }),
+        Forwarder::Kernel => compile(settings).map(PathBackend::Kernel),
+        Forwarder::User => Ok(PathBackend::User { why: "the run has path.forwarder = \"user\"".to_owned() }),
         Forwarder::Auto => Ok(match compile(settings) {
-            Ok(directions) => Way::Kernel(directions),
-            Err(message) => Way::User { why: message.lines().next().unwrap_or_default().to_owned() },
+            Ok(directions) => PathBackend::Kernel(directions),
+            Err(message) => PathBackend::User { why: message.lines().next().unwrap_or_default().to_owned() },
         }),
     }
 }
@@ -171,10 +171,10 @@ impl StageNames {
     }
 
     /// Names the stages of the path of a run whose packets are moved in this way.
-    pub fn by(settings: &Settings, way: Way) -> Self {
+    pub fn by(settings: &Settings, way: PathBackend) -> Self {
         let ([to_client, to_server], why_in_user_space) = match way {
-            Way::Kernel(directions) => (directions, None),
-            Way::User { why } => {
+            PathBackend::Kernel(directions) => (directions, None),
+            PathBackend::User { why } => {
                 let disciplines = batches_behind_forwarder(settings);
                 ([Direction::default(), Direction { disciplines, ..Direction::default() }], Some(why))
             }

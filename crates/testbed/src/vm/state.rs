@@ -104,7 +104,7 @@ impl Guest {
 
     fn boot_and_save(&self, cache: &Cache, folder: &Path, size: Size, host: &Host) -> Result<()> {
         let state = SavedState { folder: folder.to_path_buf(), size };
-        cache.verify(self.kernel.folder(), Care::Usual)?;
+        cache.verify(self.kernel.folder(), Care::Default)?;
         cache.inherit(self.kernel.folder(), folder)?;
         initramfs::write(&self.agent, &self.kernel, &state.initramfs())?;
         let work = folder.join("work");
@@ -137,8 +137,8 @@ impl Guest {
     }
 
     fn boot(&self, work: &Path, size: Size, host: &Host) -> Result<Qemu> {
-        let patience = boot_patience(host.patience);
-        let mut qemu = Qemu::start(machine::qemu(size, work), host.core, host.stop.clone(), patience)?;
+        let timeout = boot_timeout(host.timeout);
+        let mut qemu = Qemu::start(machine::qemu(size, work), host.core, host.stop.clone(), timeout)?;
         qemu.wait_for_event("GUEST_PANICKED")?;
         Ok(qemu)
     }
@@ -180,7 +180,7 @@ impl SavedState {
         let mut command = machine::qemu(self.size, work);
         command.args(["-incoming", "defer"]);
         bound_written_files(&mut command, LONGEST_CONSOLE);
-        let mut qemu = Qemu::start(command, host.core, host.stop.clone(), host.patience)?;
+        let mut qemu = Qemu::start(command, host.core, host.stop.clone(), host.timeout)?;
         set_capability(&mut qemu)?;
         // QEMU before 8.2 knows no `file:` migration.
         qemu.execute("migrate-incoming", json!({ "uri": format!("exec:cat {}", names::STATE) }))?;
@@ -227,7 +227,7 @@ fn bound_written_files(command: &mut Command, most: u64) {
 }
 
 /// How long a guest may take to boot where a run may take this long.
-fn boot_patience(of_a_run: Duration) -> Duration {
+fn boot_timeout(of_a_run: Duration) -> Duration {
     of_a_run.max(BOOT_PATIENCE)
 }
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn those_who_wait_longer_for_a_run_wait_longer_for_the_boot_before_it() {
-        assert_eq!(boot_patience(Duration::from_secs(3_000)), Duration::from_secs(3_000));
-        assert_eq!(boot_patience(Duration::from_secs(1)), BOOT_PATIENCE);
+        assert_eq!(boot_timeout(Duration::from_secs(3_000)), Duration::from_secs(3_000));
+        assert_eq!(boot_timeout(Duration::from_secs(1)), BOOT_PATIENCE);
     }
 }

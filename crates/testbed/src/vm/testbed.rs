@@ -17,10 +17,10 @@ use super::{
     run::Vm, state::Guest,
 };
 use crate::{
+    built_stacks::BuiltStacks,
     perform::Host,
-    shelf::Shelf,
     stack::{BuiltStack, Source},
-    supplies::Supplies,
+    stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
@@ -34,7 +34,7 @@ const KERNELS: &str = "kernel";
 #[derive(Debug, Default)]
 pub struct VirtualMachines {
     /// The stacks that were built.
-    stacks: Shelf<BuiltStack>,
+    stacks: BuiltStacks<BuiltStack>,
     /// What guests are made of, by the kernel that they need.
     guests: Mutex<BTreeMap<String, Vm>>,
 }
@@ -60,12 +60,12 @@ impl Testbed for VirtualMachines {
         foreign_setting(&run.settings, self.name()).or_else(|| path::choose(&run.settings).err())
     }
 
-    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
-        Ok(BuiltStack::find(&supplies.cache, source)?.is_some())
+    fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool> {
+        Ok(BuiltStack::find(&stack_store.cache, source)?.is_some())
     }
 
-    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built> {
-        let stack = BuiltStack::prepare(&supplies.cache, source, again, &supplies.stop)?;
+    fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
+        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
         let built = Built { digest: stack.digest()?, made: stack.made.clone() };
         self.stacks.insert(&source.manifest.name, stack);
         Ok(built)
@@ -76,17 +76,18 @@ impl Testbed for VirtualMachines {
         agent().map(drop)
     }
 
-    fn prepare_early(&self, supplies: &Supplies, run: &Run) -> Result<()> {
-        self.make_guest(supplies, run).map(drop)
+    fn prepare_early(&self, stack_store: &StackStore, run: &Run) -> Result<()> {
+        self.make_guest(stack_store, run).map(drop)
     }
 
-    fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()> {
+    fn prepare(&self, stack_store: &StackStore, task: Task, host: &Host) -> Result<()> {
         let (run, manifests) = task.transfer()?;
         let name = guest_name(run);
-        let vm = self.make_guest(supplies, run)?;
+        let vm = self.make_guest(stack_store, run)?;
         let stacks = self.stacks.of(run)?;
         vm.prepare(run, stacks.sides(manifests), host, &mut |size| {
-            supplies.say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
+            stack_store
+                .say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
         })
     }
 
@@ -103,13 +104,13 @@ impl Testbed for VirtualMachines {
 
 impl VirtualMachines {
     /// The guest of a run, made where nobody has asked for it yet.
-    fn make_guest(&self, supplies: &Supplies, run: &Run) -> Result<Vm> {
+    fn make_guest(&self, stack_store: &StackStore, run: &Run) -> Result<Vm> {
         let name = guest_name(run);
         let known = lock(&self.guests).get(&name).cloned();
         match known {
             Some(vm) => Ok(vm),
             None => {
-                let vm = make_guest(supplies, run)?;
+                let vm = make_guest(stack_store, run)?;
                 Ok(lock(&self.guests).entry(name).or_insert(vm).clone())
             }
         }
@@ -120,40 +121,40 @@ impl VirtualMachines {
     }
 }
 
-fn make_guest(supplies: &Supplies, run: &Run) -> Result<Vm> {
+fn make_guest(stack_store: &StackStore, run: &Run) -> Result<Vm> {
     let qemu_version = qemu_version()?;
     let agent = agent()?;
-    let mut kernel = kernel(supplies, &run.settings.vm.kernel)?;
+    let mut kernel = kernel(stack_store, &run.settings.vm.kernel)?;
     if run.settings.needs_modules() {
-        kernel = with_modules(&supplies.cache, &kernel, &kernels(supplies).join("module"))?;
+        kernel = with_modules(&stack_store.cache, &kernel, &kernels(stack_store).join("module"))?;
     }
-    Ok(Vm { cache: supplies.cache.clone(), guest: Guest { kernel, agent, qemu_version } })
+    Ok(Vm { cache: stack_store.cache.clone(), guest: Guest { kernel, agent, qemu_version } })
 }
 
 /// The kernel `name`, from the cache or the package archive.
 ///
 /// # Errors
 /// As [`Kernel::prepare`], and [`Recipe::built`] for the one that is built only where it is asked for.
-pub fn kernel(supplies: &Supplies, name: &str) -> Result<Kernel> {
+pub fn kernel(stack_store: &StackStore, name: &str) -> Result<Kernel> {
     if name == PATCHED_KERNEL {
-        return paced_kernel(supplies)?.built(&supplies.cache);
+        return paced_kernel(stack_store)?.built(&stack_store.cache);
     }
-    if Kernel::find(&supplies.cache, name).is_none() {
-        supplies.say(&format!("fetching kernel {name} from the package archive (once)"));
+    if Kernel::find(&stack_store.cache, name).is_none() {
+        stack_store.say(&format!("fetching kernel {name} from the package archive (once)"));
     }
-    Kernel::prepare(&supplies.cache, name)
+    Kernel::prepare(&stack_store.cache, name)
 }
 
 /// What the kernel with paced segmentation offload is made of.
 ///
 /// # Errors
 /// As [`Recipe::read`].
-pub fn paced_kernel(supplies: &Supplies) -> Result<Recipe> {
-    Recipe::read(&kernels(supplies).join("patch"))
+pub fn paced_kernel(stack_store: &StackStore) -> Result<Recipe> {
+    Recipe::read(&kernels(stack_store).join("patch"))
 }
 
-fn kernels(supplies: &Supplies) -> PathBuf {
-    supplies.stacks.parent().unwrap_or(Path::new("")).join(KERNELS)
+fn kernels(stack_store: &StackStore) -> PathBuf {
+    stack_store.stacks.parent().unwrap_or(Path::new("")).join(KERNELS)
 }
 
 /// Which guest a run needs.

@@ -14,7 +14,7 @@ use super::machine::names;
 
 /// How long a guest may do nothing that can be seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Timeouts {
     /// CPU time in which it reads its orders.
     pub to_begin: Duration,
     /// CPU time after which to look whether it has. Most runs are over by then, and the look takes some milliseconds.
@@ -24,8 +24,8 @@ pub struct Patience {
 }
 
 /// Reading orders takes a guest less than a hundredth of this.
-pub const PATIENCE: Patience =
-    Patience { to_begin: Duration::from_secs(10), first_look: Duration::from_secs(1), asleep: Duration::from_secs(10) };
+pub const TIMEOUTS: Timeouts =
+    Timeouts { to_begin: Duration::from_secs(10), first_look: Duration::from_secs(1), asleep: Duration::from_secs(10) };
 /// CPU time that QEMU's own threads use while the guest sleeps, at most.
 const USED_ASLEEP: Duration = Duration::from_millis(200);
 
@@ -63,7 +63,7 @@ pub struct Watch {
 /// What was seen so far.
 #[derive(Debug)]
 struct Judge {
-    patience: Patience,
+    timeouts: Timeouts,
     has_begun: bool,
     /// Time at which it was first seen asleep, and what it had used then; `None` while it is awake.
     asleep_since: Option<(Duration, Duration)>,
@@ -74,9 +74,9 @@ impl Watch {
     ///
     /// # Errors
     /// Where the kernel does not say what QEMU does.
-    pub fn new(process: u32, patience: Patience) -> Result<Self> {
+    pub fn new(process: u32, timeouts: Timeouts) -> Result<Self> {
         let used_before = seen_of(process)?.map_or(Duration::ZERO, |(used, _)| used);
-        Ok(Self { process, start: Instant::now(), used_before, judge: Judge::new(patience) })
+        Ok(Self { process, start: Instant::now(), used_before, judge: Judge::new(timeouts) })
     }
 
     /// Looks at QEMU. Says how one can tell that its guest is dead, if one can.
@@ -94,21 +94,21 @@ impl Watch {
 }
 
 impl Judge {
-    fn new(patience: Patience) -> Self {
-        Self { patience, has_begun: false, asleep_since: None }
+    fn new(timeouts: Timeouts) -> Self {
+        Self { timeouts, has_begun: false, asleep_since: None }
     }
 
     fn judge(&mut self, look: Look, has_begun: impl FnOnce() -> bool) -> Result<Option<Lifeless>> {
-        if !self.has_begun && look.used >= self.patience.first_look {
+        if !self.has_begun && look.used >= self.timeouts.first_look {
             self.has_begun = has_begun();
-            if !self.has_begun && look.used >= self.patience.to_begin {
+            if !self.has_begun && look.used >= self.timeouts.to_begin {
                 return Ok(Some(Lifeless::NeverBegan(look.used)));
             }
         }
         match self.asleep_since {
             Some((since, used)) if look.sleeps && look.used.saturating_sub(used) <= USED_ASLEEP => {
                 let slept = look.at.saturating_sub(since);
-                Ok((slept >= self.patience.asleep).then_some(Lifeless::Sleeps(slept)))
+                Ok((slept >= self.timeouts.asleep).then_some(Lifeless::Sleeps(slept)))
             }
             _ => {
                 self.asleep_since = look.sleeps.then_some((look.at, look.used));

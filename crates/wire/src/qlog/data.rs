@@ -18,7 +18,7 @@ const CATEGORIES: [&str; 6] = ["", "transport", "recovery", "quic", "loss", "met
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Units and places are as the schema has them.
-    Usual,
+    Default,
     /// `pacing_rate` is in bytes per second: quiche's `Recovery::pacing_rate`, as of 0.30.
     Quiche,
     /// RTTs are in seconds, and `header.length` is the length of the packet: quinn-proto's `CongestionMetrics`, as of

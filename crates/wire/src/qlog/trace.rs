@@ -61,7 +61,7 @@ impl OpenTrace {
             fields: None,
             seen_common_fields: false,
             seen_configuration: false,
-            dialect: Dialect::Usual,
+            dialect: Dialect::Default,
             held: Vec::new(),
             held_bytes: 0,
             released: whole_header,
@@ -292,7 +292,7 @@ impl OpenTrace {
     fn notice_group(&mut self, group_id: Option<String>, summary: &mut QlogSummary) {
         let Some(group_id) = group_id else { return };
         // The only stack that does not know its own side, but the connection of each event.
-        if self.dialect == Dialect::Usual && summary.traces[self.index].vantage_point.as_deref() == Some("unknown") {
+        if self.dialect == Dialect::Default && summary.traces[self.index].vantage_point.as_deref() == Some("unknown") {
             self.dialect = Dialect::Quinn;
             summary.warn(format!("trace {}: assuming quinn's units: RTTs are read as seconds", self.index));
         }

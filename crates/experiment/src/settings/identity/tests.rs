@@ -14,7 +14,7 @@ mod earlier {
 
     use crate::settings::{
         declaration::section,
-        takes::{count, time},
+        value_parser::{count, time},
     };
 
     #[derive(Default)]
@@ -44,7 +44,7 @@ mod later {
 
     use crate::settings::{
         declaration::section,
-        takes::{count, time},
+        value_parser::{count, time},
     };
 
     #[derive(Default)]

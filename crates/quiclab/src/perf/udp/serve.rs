@@ -21,7 +21,7 @@ use super::flow::{self, Counters};
 use crate::{cli::PerfArguments, output, signals};
 
 /// Time between two looks.
-const GLANCE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// A client that says nothing for so long has gone.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// What a client has to show where it is.
@@ -72,14 +72,14 @@ impl Server {
         while !stop.load(Ordering::Relaxed) {
             match self.listener.accept() {
                 Ok((stream, from)) => self.talk(stream, from, stop),
-                Err(_) => thread::sleep(GLANCE),
+                Err(_) => thread::sleep(POLL_INTERVAL),
             }
         }
     }
 
     /// Answers a client until it has gone.
     fn talk(&self, mut stream: TcpStream, from: SocketAddr, stop: &AtomicBool) {
-        let settings = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(GLANCE)));
+        let settings = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL_INTERVAL)));
         if settings.and_then(|()| stream.set_nodelay(true)).is_err() {
             return;
         }
@@ -168,14 +168,14 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.counters.stop();
         if let Some(Err(error)) = self.thread.take().and_then(|thread| thread.join().ok()) {
-            tell!("quiclab: {error:#}");
+            status!("quiclab: {error:#}");
         }
     }
 }
 
 /// Sends to where a datagram of the test has come from, if that is the client that asks over TCP: nobody else can be made a target.
 fn answer_call(socket: &UdpSocket, client: SocketAddr, test: UdpTest, counters: &Counters) -> Result<()> {
-    socket.set_read_timeout(Some(GLANCE)).context("a UDP socket")?;
+    socket.set_read_timeout(Some(POLL_INTERVAL)).context("a UDP socket")?;
     let (mut buffer, start) = ([0; HEADER], Instant::now());
     while !counters.is_stopped() && start.elapsed() < CALL {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };

@@ -25,7 +25,7 @@ use super::{
     claims::{CERTIFICATE_DELAY, Expected, Proof},
     handshakes, qlogs, streams,
 };
-use crate::given::MOST_LIST_BYTES;
+use crate::bounded_input::MOST_LIST_BYTES;
 use crate::{interop::verdict_of, results::sent_by_server};
 
 /// Largest frame without segmentation offload, in bytes.

@@ -25,7 +25,7 @@ pub fn save(image: &str, archive: &Path, name: &str, stop: &AtomicBool) -> Resul
         ("skopeo", vec!["copy".to_owned(), format!("docker://{image}"), format!("oci-archive:{file}")]),
     ];
     let log = archive.with_extension("log");
-    let mut said = Vec::new();
+    let mut output_tail = Vec::new();
     for (program, arguments) in ways {
         let output = fs::File::create(&log)?;
         let mut save = Command::new(program);
@@ -35,10 +35,10 @@ pub fn save(image: &str, archive: &Path, name: &str, stop: &AtomicBool) -> Resul
             Ok(status) => {
                 let text = fs::read_to_string(&log).unwrap_or_default();
                 let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-                said.push(format!("{program} failed with {status}: {}", last.trim()));
+                output_tail.push(format!("{program} failed with {status}: {}", last.trim()));
             }
             Err(error) if signals::is_interruption(&error) => return Err(error),
-            Err(_) => said.push(format!("{program} is not installed")),
+            Err(_) => output_tail.push(format!("{program} is not installed")),
         }
         // What it left would be in the next one's way.
         let _ = fs::remove_file(archive);
@@ -46,6 +46,6 @@ pub fn save(image: &str, archive: &Path, name: &str, stop: &AtomicBool) -> Resul
     bail!(
         "{image} could not be saved: {}\nhint: on a machine with docker: docker pull {image} && docker save {image} \
          -o {name}.tar; then here: quiclab stacks import {name}.tar --name {name}",
-        said.join("; ")
+        output_tail.join("; ")
     )
 }

@@ -33,7 +33,7 @@ use crate::stacks::regular;
 /// Port of the server: no usual one, so that QUICLAB_PORT is heard.
 const PORT: u16 = 4433;
 /// What a client may take that finds no server, or a silent one, or has a transfer to make.
-const PATIENCE: Duration = Duration::from_secs(45);
+const TIMEOUT: Duration = Duration::from_secs(45);
 /// What an endpoint may take to answer 127.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
 /// What a server may take until it listens.
@@ -43,7 +43,7 @@ const HEAD_START: Duration = Duration::from_secs(1);
 /// When a server is killed.
 const LIFE: Duration = Duration::from_millis(500);
 /// How often waiting looks.
-const GLANCE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The answer of an endpoint that does not do what is asked.
 const UNSUPPORTED: Exit = Exit::Status(127);
 /// That of a client that fails.
@@ -225,7 +225,7 @@ impl<'a> Bench<'a> {
                 Ok(self.transfer(folder, *pair, &variables, plan)?.map(|_| FAILED.to_string()))
             }
             Question::Refusal(role, variables) => self.ends(folder, *role, variables, UNSUPPORTED, REFUSAL_PATIENCE),
-            Question::NoServer => self.ends(folder, Role::Client, &self.always, FAILED, PATIENCE),
+            Question::NoServer => self.ends(folder, Role::Client, &self.always, FAILED, TIMEOUT),
         }
     }
 
@@ -235,17 +235,17 @@ impl<'a> Bench<'a> {
         role: Role,
         variables: &Variables,
         expected: Exit,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Outcome> {
-        let found = self.alone(folder, role, variables, patience)?;
+        let found = self.alone(folder, role, variables, timeout)?;
         Ok(if found == expected { Ok(found.to_string()) } else { Err(format!("found {found}, expected {expected}")) })
     }
 
     /// How an endpoint of the stack that is tried ends without another.
-    fn alone(&self, folder: &Path, role: Role, variables: &Variables, patience: Duration) -> Result<Exit> {
+    fn alone(&self, folder: &Path, role: Role, variables: &Variables, timeout: Duration) -> Result<Exit> {
         fresh(folder)?;
         let mut endpoint = self.start(folder, role, &self.own, variables, MOST_FILE_BYTES)?;
-        let exit = endpoint.wait(patience, &self.stop)?;
+        let exit = endpoint.wait(timeout, &self.stop)?;
         endpoint.end();
         Ok(exit)
     }
@@ -300,7 +300,7 @@ impl<'a> Bench<'a> {
             server = start(Role::Server)?;
             let deadline = Instant::now() + LISTEN_PATIENCE;
             while !network::is_listening(PORT) && server.poll()?.is_none() && Instant::now() < deadline {
-                thread::sleep(GLANCE);
+                thread::sleep(POLL_INTERVAL);
             }
             started = Instant::now();
             client = start(Role::Client)?;
@@ -310,14 +310,14 @@ impl<'a> Bench<'a> {
             server.kill();
         }
         // A client whose server has ended would only wait for it.
-        let mut patience = PATIENCE;
+        let mut timeout = TIMEOUT;
         let mut exit = Exit::Timeout;
-        while !patience.is_zero() && exit == Exit::Timeout {
-            let step = Duration::from_millis(100).min(patience);
+        while !timeout.is_zero() && exit == Exit::Timeout {
+            let step = Duration::from_millis(100).min(timeout);
             exit = client.wait(step, &self.stop)?;
-            patience -= step;
+            timeout -= step;
             if !plan.kills_server && server.poll()?.is_some() {
-                patience = patience.min(GLANCE * 100);
+                timeout = timeout.min(POLL_INTERVAL * 100);
             }
         }
         let took = started.elapsed();

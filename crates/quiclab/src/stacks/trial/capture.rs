@@ -15,9 +15,9 @@ use nix::{
 };
 
 /// How long dumpcap may take until it captures, and until it has written what it has.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often waiting looks.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The program that captures the loopback's packets. Dropping it ends it.
 pub struct Capture {
@@ -45,7 +45,7 @@ impl Capture {
             .stderr(Stdio::null());
         let child = command.spawn().context("--capture: dumpcap cannot be started\nhint: apt-get install tshark")?;
         let mut capture = Self { child, file: file.to_path_buf(), keys };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !fs::metadata(file).is_ok_and(|facts| facts.len() > 0) {
             if capture.child.try_wait()?.is_some() || Instant::now() > deadline {
                 bail!(
@@ -53,7 +53,7 @@ impl Capture {
                     file.display()
                 );
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(capture)
     }
@@ -74,10 +74,10 @@ impl Capture {
         if !self.end() {
             bail!(
                 "--capture: dumpcap did not end within {} s of SIGINT and was killed; the end of {file} may be missing",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             );
         }
-        tell!("quiclab: packets are in {file}: quiclab analyze {file} --keys {keys}");
+        status!("quiclab: packets are in {file}: quiclab analyze {file} --keys {keys}");
         Ok(())
     }
 
@@ -87,12 +87,12 @@ impl Capture {
             return true;
         }
         let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 return true;
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();

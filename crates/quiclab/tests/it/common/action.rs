@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
 use super::endpoint::write_endpoint;
-use super::{REAL_STACKS, Said, path_with, program, said};
+use super::{CommandOutput, REAL_STACKS, output_of, path_with, program};
 
 pub const ACTION: &str = include_str!("../../../../../action.yml");
 
@@ -57,12 +57,12 @@ impl Job {
         self.folder.path().join(name)
     }
 
-    pub fn shell(&self, script: &str) -> Said {
-        said(Command::new("bash").args(["-e", "-c", script]).current_dir(self.folder.path()))
+    pub fn shell(&self, script: &str) -> CommandOutput {
+        output_of(Command::new("bash").args(["-e", "-c", script]).current_dir(self.folder.path()))
     }
 
     /// Runs a step as the runner does, with the variables that its `env` stands for.
-    pub fn step(&self, name: &str, more: &[(&str, &str)]) -> Said {
+    pub fn step(&self, name: &str, more: &[(&str, &str)]) -> CommandOutput {
         let mut shell = Command::new("bash");
         shell.args(["--noprofile", "--norc", "-e", "-o", "pipefail", "-c", &script(name)]);
         shell.current_dir(self.path("work"));
@@ -82,10 +82,10 @@ impl Job {
                 "{variable}: {value}"
             );
         }
-        said(&mut shell)
+        output_of(&mut shell)
     }
 
-    pub fn install(&self) -> Said {
+    pub fn install(&self) -> CommandOutput {
         let sum = self.shell("sha256sum release/SHA256SUMS").output;
         let release = self.path("release");
         self.step("Install", &[("RELEASE", release.to_str().unwrap()), ("SHA256", sum.split(' ').next().unwrap())])

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use super::said;
+use super::output_of;
 use quiclab_testing::{has_program, has_root, wait_until};
 
 /// Names of the machines, in the order of their management addresses.
@@ -39,8 +39,8 @@ pub fn are_possible() -> bool {
 }
 
 fn must(words: &[&str]) {
-    let said = said(Command::new(words[0]).args(&words[1..]));
-    assert_eq!(said.status, Some(0), "{words:?}: {}{}", said.output, said.errors);
+    let output = output_of(Command::new(words[0]).args(&words[1..]));
+    assert_eq!(output.status, Some(0), "{words:?}: {}{}", output.output, output.errors);
 }
 
 impl Machines {
@@ -175,8 +175,9 @@ impl Machines {
         command.args(["netns", "exec", &self.namespace(name), SSHD, "-D", "-e", "-f", &config]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.servers.push(command.spawn().unwrap());
-        let ask =
-            || said(Command::new("ssh").args(["-F", &self.path("ssh_config"), "-o", "BatchMode=yes", name, "true"]));
+        let ask = || {
+            output_of(Command::new("ssh").args(["-F", &self.path("ssh_config"), "-o", "BatchMode=yes", name, "true"]))
+        };
         wait_until("sshd", || ask().status == Some(0));
     }
 
@@ -229,8 +230,8 @@ impl Machines {
     /// network, but for sshd's own.
     pub fn state(&self, name: &str) -> String {
         let namespace = self.namespace(name);
-        let ask = |words: &[&str]| said(Command::new("ip").args(["netns", "exec", &namespace]).args(words)).output;
-        let processes = said(Command::new("ip").args(["netns", "pids", &namespace])).output;
+        let ask = |words: &[&str]| output_of(Command::new("ip").args(["netns", "exec", &namespace]).args(words)).output;
+        let processes = output_of(Command::new("ip").args(["netns", "pids", &namespace])).output;
         let names = processes.lines().filter_map(|process| {
             let name = fs::read_to_string(format!("/proc/{}/comm", process.trim())).ok()?;
             (!name.starts_with("sshd")).then(|| format!("process {name}"))
@@ -267,7 +268,7 @@ impl Drop for Machines {
         }
         for name in NAMES {
             let namespace = self.namespace(name);
-            for process in said(Command::new("ip").args(["netns", "pids", &namespace])).output.lines() {
+            for process in output_of(Command::new("ip").args(["netns", "pids", &namespace])).output.lines() {
                 // Of a namespace that nobody but this test knows.
                 let _ = Command::new("kill").args(["-9", process.trim()]).status();
             }

@@ -41,17 +41,17 @@ pub fn has_no_converter() -> bool {
 
 /// How a command ended and what it said.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandOutput {
     pub status: Option<i32>,
     pub output: String,
     pub errors: String,
 }
 
 /// Runs a command to its end.
-pub fn said(command: &mut Command) -> Said {
+pub fn output_of(command: &mut Command) -> CommandOutput {
     let Output { status, stdout, stderr } = command.output().expect("the program can be started");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
-    Said { status: status.code(), output: text(stdout), errors: text(stderr) }
+    CommandOutput { status: status.code(), output: text(stdout), errors: text(stderr) }
 }
 
 /// An experiment file of these lines, and a folder for its results.

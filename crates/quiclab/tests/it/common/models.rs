@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::{Bench, Said, TEST_STACKS, said};
+use super::{Bench, CommandOutput, TEST_STACKS, output_of};
 
 /// Two groups, two buffers, two repetitions, a second of work.
 pub const SMALL: &str = r#"
@@ -32,8 +32,8 @@ above = 0.3
 "#;
 
 /// Runs the file of `bench` into a folder.
-pub fn run(bench: &Bench, out: &str, more: &[&str]) -> Said {
-    said(&mut bench.run(TEST_STACKS, out, more))
+pub fn run(bench: &Bench, out: &str, more: &[&str]) -> CommandOutput {
+    output_of(&mut bench.run(TEST_STACKS, out, more))
 }
 
 /// The bytes of a file.

@@ -6,7 +6,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use super::{Bench, REAL_STACKS, TEST_STACKS, agent, records, said};
+use super::{Bench, REAL_STACKS, TEST_STACKS, agent, output_of, records};
 
 /// Results of one experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Prepared {
             Self::Models => (super::models::SMALL, &[]),
         };
         let bench = Bench::new(text);
-        let made = said(&mut bench.run(self.stacks(), "out", more));
+        let made = output_of(&mut bench.run(self.stacks(), "out", more));
         assert_eq!(made.status, Some(0), "{self:?}: {}", made.errors);
         // A move within one file system leaves no half of it behind.
         let aside = all.join(format!(".{name}"));

@@ -6,7 +6,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::place::Place;
-use crate::common::{REAL_STACKS, TEST_STACKS, said};
+use crate::common::{REAL_STACKS, TEST_STACKS, output_of};
 use quiclab_testing::files::capture;
 
 /// A verb.
@@ -88,7 +88,7 @@ fn run_sans_io(place: &Place) -> Command {
 /// One run, resolved.
 fn resolved(place: &Place) {
     models(place);
-    let dry = said(&mut place.quiclab(&["run", "input/experiment.toml", "--dry-run", "--json"]));
+    let dry = output_of(&mut place.quiclab(&["run", "input/experiment.toml", "--dry-run", "--json"]));
     let runs: serde_json::Value = serde_json::from_str(&dry.output).unwrap();
     write(place, "run.json", &runs[0].to_string());
 }
@@ -103,7 +103,7 @@ fn perform(place: &Place) -> Command {
 fn results(place: &Place) {
     few_models(place);
     let made = place.path("input/results");
-    let done = said(place.quiclab(&["run", "input/experiment.toml", "--out"]).arg(&made));
+    let done = output_of(place.quiclab(&["run", "input/experiment.toml", "--out"]).arg(&made));
     assert_eq!(done.status, Some(0), "{}", done.errors);
 }
 

@@ -74,7 +74,7 @@ fn row(stack: &str, gso: &str, repetition: u32, goodput_wire_bps: Option<f64>) -
         congestion_window: None,
         lost: None,
         path: None,
-        looked: None,
+        packet_summary: None,
         packets: (repetition == 1).then(|| vec![(0, 1500), (300_000, 3000), (310_000, 4500)]),
     }
 }

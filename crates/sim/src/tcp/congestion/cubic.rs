@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// After a loss at 1000 segments the window follows C (t - K)^3 + W_max, whose plateau is reached after K = cbrt(1000 x 0.3 / 0.4) = 9.09 s.
+    /// The window after a loss at 1000 segments follows C (t - K)^3 + W_max, whose plateau is reached after K = cbrt(1000 x 0.3 / 0.4) = 9.09 s.
     #[test]
     fn the_window_follows_the_cubic_function() {
         let mut cubic = Cubic::new(1000.0, 1000.0, SlowStart::standard(1.0));
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// At small windows and round-trip times CUBIC is as fast as Reno with its reduction: 3 (1 - b) / (1 + b) segments in a round-trip time.
+    /// CUBIC at small windows and round-trip times is as fast as Reno with its reduction: 3 (1 - b) / (1 + b) segments in a round-trip time.
     #[test]
     fn at_small_windows_it_is_as_fast_as_reno() {
         let mut cubic = Cubic::new(20.0, 20.0, SlowStart::standard(1.0));

@@ -39,13 +39,13 @@ fn change_in_place(path: &Path) {
 fn a_byte_changed_in_place_is_found_with_its_file_and_what_to_do() {
     for name in ["root.erofs", "below/file"] {
         let (_root, cache, folder) = cached();
-        cache.verify(&folder, Care::Usual).unwrap();
+        cache.verify(&folder, Care::Default).unwrap();
         change_in_place(&folder.join(name));
-        let error = cache.verify(&folder, Care::Usual).unwrap_err();
+        let error = cache.verify(&folder, Care::Default).unwrap_err();
         let damage = error.downcast_ref::<Damage>().unwrap();
         assert!(damage.problem.starts_with(&format!("{name}: found SHA-256 ")), "{damage}");
         assert_eq!(damage.hint, "quiclab cache remove image/one; it will be made again");
-        assert!(cache.verify(&folder, Care::Usual).is_err(), "it stays damaged");
+        assert!(cache.verify(&folder, Care::Default).is_err(), "it stays damaged");
     }
 }
 
@@ -53,19 +53,19 @@ fn a_byte_changed_in_place_is_found_with_its_file_and_what_to_do() {
 fn a_file_that_comes_or_goes_is_damage() {
     let (_root, cache, folder) = cached();
     fs::write(folder.join("below/more"), "").unwrap();
-    let error = cache.verify(&folder, Care::Usual).unwrap_err().to_string();
+    let error = cache.verify(&folder, Care::Default).unwrap_err().to_string();
     assert!(error.contains("below/more: found a file that was not there"), "{error}");
     fs::remove_file(folder.join("below/more")).unwrap();
-    cache.verify(&folder, Care::Usual).unwrap();
+    cache.verify(&folder, Care::Default).unwrap();
     fs::remove_file(folder.join("below/file")).unwrap();
-    let error = cache.verify(&folder, Care::Usual).unwrap_err().to_string();
+    let error = cache.verify(&folder, Care::Default).unwrap_err().to_string();
     assert!(error.contains("below/file: missing"), "{error}");
 }
 
 #[test]
 fn files_are_read_again_only_where_they_may_have_changed() {
     let (_root, cache, folder) = cached();
-    cache.verify(&folder, Care::Usual).unwrap();
+    cache.verify(&folder, Care::Default).unwrap();
     let files = || {
         let files = sums::files(&folder).unwrap().into_iter();
         files.map(|(path, facts)| (sums::escaped(&path), facts)).collect::<BTreeMap<_, _>>()
@@ -89,7 +89,7 @@ fn files_are_read_again_only_where_they_may_have_changed() {
 #[test]
 fn a_stamp_is_believed_unless_care_is_thorough() {
     let (_root, cache, folder) = cached();
-    cache.verify(&folder, Care::Usual).unwrap();
+    cache.verify(&folder, Care::Default).unwrap();
     // What a failing disk does: other bytes, and no fact has changed.
     change_in_place(&folder.join("root.erofs"));
     let files = sums::files(&folder).unwrap().into_iter();
@@ -99,7 +99,7 @@ fn a_stamp_is_believed_unless_care_is_thorough() {
     std::thread::sleep(Duration::from_secs(SETTLED_SECONDS as u64 + 1));
     let stamp = Stamp { at_seconds: seconds_now(), ..stamp_of(&cache).unwrap() };
     write_stamp(&cache.beside("image/one", "json"), &stamp).unwrap();
-    cache.verify(&folder, Care::Usual).unwrap();
+    cache.verify(&folder, Care::Default).unwrap();
     assert!(cache.verify(&folder, Care::Thorough).is_err());
 }
 
@@ -108,10 +108,10 @@ fn a_thing_of_an_earlier_version_is_compared_with_what_was_first_read_of_it() {
     let (_root, cache, folder) = cached();
     fs::remove_file(folder.join(sums::SUMS)).unwrap();
     fs::write(folder.join(super::super::CONTENTS), super::super::contents(&folder).unwrap()).unwrap();
-    cache.verify(&folder, Care::Usual).unwrap();
+    cache.verify(&folder, Care::Default).unwrap();
     cache.verify(&folder, Care::Thorough).unwrap();
     change_in_place(&folder.join("root.erofs"));
-    let error = cache.verify(&folder, Care::Usual).unwrap_err().to_string();
+    let error = cache.verify(&folder, Care::Default).unwrap_err().to_string();
     assert!(error.contains("root.erofs: found SHA-256"), "{error}");
 }
 

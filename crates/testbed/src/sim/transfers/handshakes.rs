@@ -72,7 +72,7 @@ pub(in crate::sim) fn handshakes(
     let work = &work.canonicalize()?;
     let transferring = Transferring { run, sides, work, record: work, host };
     transferring.fill_folders()?;
-    let deadline = Instant::now() + host.patience;
+    let deadline = Instant::now() + host.timeout;
     let _pinned = OneProcessor::take()?;
     let start = |role| transferring.start_with(role, deadline, Logs::KeysOnly);
     let mut bench = Bench {
@@ -148,9 +148,9 @@ impl Bench<'_> {
         let result = transfer.run_reading(
             &mut self.server,
             &mut self.client,
-            &mut |sighting| {
-                passed.add(&sighting);
-                frames.add(&sighting);
+            &mut |tap_event| {
+                passed.add(&tap_event);
+                frames.add(&tap_event);
             },
             &mut || !stop.load(Ordering::Relaxed) && Instant::now() < deadline,
             reads_contents(&transfer).then_some(&mut self.reader as &mut dyn ContentReader),
@@ -161,8 +161,8 @@ impl Bench<'_> {
         };
         let failure = match outcome.end {
             End::Done => loss_fault(&outcome.losses).map(|failure| failure.to_string()),
-            End::Told if stop.load(Ordering::Relaxed) => return Err(Interrupted::ByRequest.into()),
-            End::Told => return Err(Interrupted::ByDeadline(self.host.patience).into()),
+            End::Cancelled if stop.load(Ordering::Relaxed) => return Err(Interrupted::ByRequest.into()),
+            End::Cancelled => return Err(Interrupted::ByDeadline(self.host.timeout).into()),
             End::Timeout => Some(format!("the client was not done within {}", settings.workload.timeout)),
             End::Stuck => Some("both endpoints are waiting and no packet is in transit".to_owned()),
             End::Excess(..) | End::TooManyEvents => Some(format!("{:?}", outcome.end)),
@@ -186,7 +186,7 @@ fn cpu_seconds() -> Result<f64> {
 }
 
 /// Keeps this thread, and the endpoints that it starts meanwhile, on the processor that it runs on, until it is dropped. Only one of the three ever
-/// has something to do, and waking another processor costs more than the work that it is woken for. Walls start the endpoint behind two more
+/// has something to do, and waking another processor costs more than the work that it is woken for. A sandbox starts the endpoint behind two more
 /// processes, so it must inherit this: the process that is known here is not the one that works.
 struct OneProcessor {
     before: CpuSet,

@@ -12,7 +12,7 @@ const REBOOT: &[u8] = &[0xb0, 0x06, 0xba, 0xf9, 0x0c, 0xee, 0xeb, 0xfe];
 /// Writes 1 to the device by which guests stop themselves.
 const STOP: &[u8] = &[0xb0, 0x01, 0xba, 0x05, 0x05, 0xee, 0xeb, 0xfe];
 
-const PATIENCE: Patience = Patience {
+const TIMEOUTS: Timeouts = Timeouts {
     to_begin: Duration::from_millis(600),
     first_look: Duration::from_millis(200),
     asleep: Duration::from_millis(1500),
@@ -53,7 +53,7 @@ fn started(folder: &Path) -> Option<Qemu> {
 fn end_of(instructions: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let verifying = Cache::at(folder.path().join("cache")).verify_aside(Vec::new());
-    let ended = machine(folder.path(), instructions).watch_with(&verifying, PATIENCE).unwrap();
+    let ended = machine(folder.path(), instructions).watch_with(&verifying, TIMEOUTS).unwrap();
     ended.in_words("state/x")
 }
 
@@ -82,6 +82,6 @@ fn damage_ends_a_guest_that_runs() {
     let thing = cache.folder("state/x", |folder| Ok(std::fs::write(folder.join("state"), "whole")?)).unwrap();
     std::fs::write(thing.join("state"), "Whole").unwrap();
     let qemu = machine(folder.path(), SPIN);
-    let error = qemu.watch_with(&cache.verify_aside(vec![thing]), super::super::watch::PATIENCE).unwrap_err();
+    let error = qemu.watch_with(&cache.verify_aside(vec![thing]), super::super::watch::TIMEOUTS).unwrap_err();
     assert!(error.is::<crate::cache::Damage>(), "{error:#}");
 }

@@ -41,7 +41,7 @@ fn rebind_is_in_both_lists_with_the_same_settings_or_in_none() {
         choose(&settings)
     };
     let rebind = r#"{ stage = "rebind", first = "1 s" }"#;
-    assert!(matches!(of(rebind, rebind), Ok(Way::User { .. })));
+    assert!(matches!(of(rebind, rebind), Ok(PathBackend::User { .. })));
     for other in ["", r#"{ stage = "rebind", first = "1 s", address = true }"#] {
         assert!(of(rebind, other).unwrap_err().contains("with the same settings"), "{other}");
     }
@@ -146,14 +146,14 @@ fn what_the_kernel_does_not_do_exactly_the_forwarder_does_and_says_why() {
     let codel =
         r#"{ stage = "queue", discipline = "codel", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#;
     let mut settings = settings(codel);
-    let Ok(Way::User { why }) = choose(&settings) else { panic!("the kernel does no exact CoDel") };
+    let Ok(PathBackend::User { why }) = choose(&settings) else { panic!("the kernel does no exact CoDel") };
     assert!(why.starts_with("path.to_client: stage \"queue\": ") && !why.contains("hint"), "{why}");
     settings.path.forwarder = Forwarder::Kernel;
     assert_eq!(choose(&settings), Err(compile(&settings).unwrap_err()));
     let mut published = Settings::default();
-    assert_eq!(choose(&published), Ok(Way::Kernel(compile(&published).unwrap())));
+    assert_eq!(choose(&published), Ok(PathBackend::Kernel(compile(&published).unwrap())));
     published.path.forwarder = Forwarder::User;
-    assert!(matches!(choose(&published), Ok(Way::User { why }) if why.contains("path.forwarder = \"user\"")));
+    assert!(matches!(choose(&published), Ok(PathBackend::User { why }) if why.contains("path.forwarder = \"user\"")));
 }
 
 #[test]

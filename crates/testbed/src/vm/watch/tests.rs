@@ -15,7 +15,7 @@ fn look(at: u64, used: u64, sleeps: bool) -> Look {
 
 #[test]
 fn a_guest_that_has_not_begun_after_ten_seconds_of_cpu_time_is_dead() {
-    let mut judge = Judge::new(PATIENCE);
+    let mut judge = Judge::new(TIMEOUTS);
     // An hour on a machine that gave it less than that.
     assert_eq!(judge.judge(look(3600, 9, false), NEVER).unwrap(), None);
     let dead = judge.judge(look(3601, 10, false), NEVER).unwrap();
@@ -24,14 +24,14 @@ fn a_guest_that_has_not_begun_after_ten_seconds_of_cpu_time_is_dead() {
 
 #[test]
 fn a_guest_that_has_begun_may_compute_for_ever() {
-    let mut judge = Judge::new(PATIENCE);
+    let mut judge = Judge::new(TIMEOUTS);
     assert_eq!(judge.judge(look(10, 10, false), || true).unwrap(), None);
     assert_eq!(judge.judge(look(36_000, 36_000, false), || unreachable!("it is known to have begun")).unwrap(), None);
 }
 
 #[test]
 fn a_qemu_that_sleeps_for_ten_seconds_is_dead_even_after_its_guest_has_begun() {
-    let mut judge = Judge { has_begun: true, ..Judge::new(PATIENCE) };
+    let mut judge = Judge { has_begun: true, ..Judge::new(TIMEOUTS) };
     assert_eq!(judge.judge(look(5, 3, true), NEVER).unwrap(), None);
     assert_eq!(judge.judge(look(14, 3, true), NEVER).unwrap(), None);
     let dead = judge.judge(look(15, 3, true), NEVER).unwrap();
@@ -40,7 +40,7 @@ fn a_qemu_that_sleeps_for_ten_seconds_is_dead_even_after_its_guest_has_begun() {
 
 #[test]
 fn work_and_waiting_for_a_cpu_or_a_disk_are_no_sleep() {
-    let mut judge = Judge { has_begun: true, ..Judge::new(PATIENCE) };
+    let mut judge = Judge { has_begun: true, ..Judge::new(TIMEOUTS) };
     for second in 0..100 {
         // Seen asleep at most looks, but it works in between.
         assert_eq!(judge.judge(look(second, second, true), NEVER).unwrap(), None, "second {second}");

@@ -35,7 +35,7 @@ impl Refused {
 }
 
 /// What a setting takes.
-pub(crate) trait Takes {
+pub(crate) trait ValueParser {
     /// The type of its values.
     type Value;
 
@@ -171,7 +171,7 @@ impl<T: Unit> Quantity<T> {
     }
 }
 
-impl<T: Unit> Takes for Quantity<T> {
+impl<T: Unit> ValueParser for Quantity<T> {
     type Value = T;
 
     fn read(&self, value: &Value) -> Result<T, Refused> {
@@ -234,7 +234,7 @@ impl Count {
     }
 }
 
-impl Takes for Count {
+impl ValueParser for Count {
     type Value = u32;
 
     fn read(&self, value: &Value) -> Result<u32, Refused> {
@@ -262,7 +262,7 @@ impl Takes for Count {
 /// True or false.
 pub(crate) struct Flag;
 
-impl Takes for Flag {
+impl ValueParser for Flag {
     type Value = bool;
 
     fn read(&self, value: &Value) -> Result<bool, Refused> {
@@ -285,7 +285,7 @@ impl Takes for Flag {
 /// Any text; what it should be, such as `the name of a stack`.
 pub(crate) struct Text(pub(crate) &'static str);
 
-impl Takes for Text {
+impl ValueParser for Text {
     type Value = String;
 
     fn read(&self, value: &Value) -> Result<String, Refused> {
@@ -304,7 +304,7 @@ impl Takes for Text {
 /// One of some texts.
 pub(crate) struct OneOf(pub(crate) &'static [&'static str]);
 
-impl Takes for OneOf {
+impl ValueParser for OneOf {
     type Value = String;
 
     fn read(&self, value: &Value) -> Result<String, Refused> {
@@ -345,7 +345,7 @@ pub(crate) const fn word<T: Word>() -> Words<T> {
     Words(std::marker::PhantomData)
 }
 
-impl<T: Word> Takes for Words<T> {
+impl<T: Word> ValueParser for Words<T> {
     type Value = T;
 
     fn read(&self, value: &Value) -> Result<T, Refused> {
@@ -373,7 +373,7 @@ pub(crate) struct Or<K> {
     other: K,
 }
 
-impl<K: Takes> Takes for Or<K> {
+impl<K: ValueParser> ValueParser for Or<K> {
     type Value = Option<K::Value>;
 
     fn read(&self, value: &Value) -> Result<Self::Value, Refused> {
@@ -402,7 +402,7 @@ impl<K: Takes> Takes for Or<K> {
 /// What another takes; without a value it is left open, or has no meaning.
 pub(crate) struct Open<K>(K);
 
-impl<K: Takes> Takes for Open<K> {
+impl<K: ValueParser> ValueParser for Open<K> {
     type Value = Option<K::Value>;
 
     fn read(&self, value: &Value) -> Result<Self::Value, Refused> {
@@ -428,7 +428,7 @@ pub(crate) struct PacketNumbers {
     pub(crate) most: u32,
 }
 
-impl Takes for PacketNumbers {
+impl ValueParser for PacketNumbers {
     type Value = Vec<u32>;
 
     fn read(&self, value: &Value) -> Result<Vec<u32>, Refused> {
@@ -452,7 +452,7 @@ impl Takes for PacketNumbers {
 /// A number from 0.001 to 1000 with at most three decimal places, in thousandths.
 pub(crate) struct Thousandths;
 
-impl Takes for Thousandths {
+impl ValueParser for Thousandths {
     type Value = u32;
 
     fn read(&self, value: &Value) -> Result<u32, Refused> {
@@ -487,7 +487,7 @@ macro_rules! words {
             $($(#[doc = $what])+ #[serde(rename = $word)] $value,)+
         }
 
-        impl $crate::settings::takes::Word for $name {
+        impl $crate::settings::value_parser::Word for $name {
             const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
         }
     };

@@ -20,7 +20,7 @@ use nix::{
     unistd::{chdir, pivot_root},
 };
 
-use super::{DEVICES, Rooms, SYSTEM, existing};
+use super::{DEVICES, SYSTEM, VisibleFiles, existing};
 use quiclab_supplies::process::end_with_parent;
 
 /// A user who is nobody special: a program with number 0 would keep capabilities.
@@ -55,7 +55,7 @@ struct Bind {
 }
 
 impl Namespaces {
-    pub(super) fn new(rooms: &Rooms) -> io::Result<Self> {
+    pub(super) fn new(visible: &VisibleFiles) -> io::Result<Self> {
         let read_only = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
         let mut tree = Tree::default();
         for path in existing(SYSTEM) {
@@ -64,25 +64,25 @@ impl Namespaces {
         for path in existing(DEVICES) {
             tree.add(path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)?;
         }
-        for path in &rooms.readable {
+        for path in &visible.readable {
             tree.add(path, read_only | libc::MOUNT_ATTR_NODEV)?;
         }
         let own = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
-        tree.add(&rooms.own, own)?;
+        tree.add(&visible.own, own)?;
         let map = |id: u32| format!("{INNER_ID} {id} 1").into_bytes();
         Ok(Self {
-            base: text(&rooms.own)?,
+            base: text(&visible.own)?,
             folders: tree.folders.iter().map(|path| text(path)).collect::<io::Result<_>>()?,
             files: tree.files,
             links: tree.links,
             binds: tree.binds,
-            own: text(&rooms.own)?,
+            own: text(&visible.own)?,
             user_map: map(nix::unistd::geteuid().as_raw()),
             group_map: map(nix::unistd::getegid().as_raw()),
         })
     }
 
-    /// See [`super::Wall::enter`].
+    /// See [`super::Sandbox::enter`].
     ///
     /// # Safety
     /// To be called between fork and exec only.
@@ -309,8 +309,8 @@ fn text(path: &Path) -> io::Result<CString> {
 /// Whether this kernel lets this user have them: by making them round a process that ends at once.
 pub(super) fn probe() -> io::Result<()> {
     // A folder of its own would be left by a kill.
-    let rooms = Rooms { readable: Vec::new(), own: std::env::temp_dir().canonicalize()?, file_bytes: 0 };
-    let namespaces = Namespaces::new(&rooms)?;
+    let visible = VisibleFiles { readable: Vec::new(), own: std::env::temp_dir().canonicalize()?, file_bytes: 0 };
+    let namespaces = Namespaces::new(&visible)?;
     let parent = std::process::id();
     // It is never executed.
     let mut command = Command::new("/");

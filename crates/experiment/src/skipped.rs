@@ -13,12 +13,12 @@ pub(crate) struct Unclaimed {
 
 /// Combinations that were left out.
 #[derive(Default)]
-pub(crate) struct LeftOut {
+pub(crate) struct Skipped {
     /// How many combinations were left out, and the first error, by what is wrong with them.
     reasons: BTreeMap<String, (usize, ExperimentError)>,
 }
 
-impl LeftOut {
+impl Skipped {
     pub(crate) fn add(&mut self, unclaimed: Unclaimed) {
         let message = unclaimed.error.message.clone();
         self.reasons.entry(message).or_insert((0, unclaimed.error)).0 += 1;

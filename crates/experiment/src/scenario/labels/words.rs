@@ -1,7 +1,7 @@
 //! The usual words for settings of scenarios.
 
 /// Words for a setting and its values.
-pub(super) struct Usual {
+pub(super) struct SettingWords {
     key: &'static str,
     /// Name of the setting on an axis.
     pub(super) name: &'static str,
@@ -14,24 +14,24 @@ pub(super) struct Usual {
 }
 
 /// A setting whose values are numbers or names.
-const fn of(key: &'static str, name: &'static str, phrase: &'static str) -> Usual {
-    Usual { key, name, unit: "", phrase, values: &[] }
+const fn of(key: &'static str, name: &'static str, phrase: &'static str) -> SettingWords {
+    SettingWords { key, name, unit: "", phrase, values: &[] }
 }
 
 /// A setting whose values have words.
-const fn with(key: &'static str, name: &'static str, values: &'static [(&'static str, &'static str)]) -> Usual {
-    Usual { key, name, unit: "", phrase: "{}", values }
+const fn with(key: &'static str, name: &'static str, values: &'static [(&'static str, &'static str)]) -> SettingWords {
+    SettingWords { key, name, unit: "", phrase: "{}", values }
 }
 
 /// Settings without a line here are called like their keys.
-const ALL: &[Usual] = &[
+const ALL: &[SettingWords] = &[
     of("scenario.duration", "duration", "{} long"),
     of("scenario.warm_up", "warm-up", "warm-up of {}"),
     of("bottleneck.rate", "rate of the bottleneck", "{}"),
     of("bottleneck.back_rate", "rate of the way back", "{} on the way back"),
     of("bottleneck.delay", "delay of the bottleneck, one way", "bottleneck delay {}"),
     of("bottleneck.hops", "number of bottlenecks", "{} bottlenecks"),
-    Usual {
+    SettingWords {
         unit: "times the bottleneck's",
         ..of("bottleneck.side_factor", "rate of the hosts' links", "hosts' links {} times as fast")
     },
@@ -47,11 +47,11 @@ const ALL: &[Usual] = &[
             ("pie", "PIE"),
         ],
     ),
-    Usual { unit: "BDP", ..of("bottleneck.buffer_bdp", "buffer", "buffer of {} BDP") },
-    Usual { unit: "packets", ..of("bottleneck.buffer_packets", "buffer", "buffer of {} packets") },
+    SettingWords { unit: "BDP", ..of("bottleneck.buffer_bdp", "buffer", "buffer of {} BDP") },
+    SettingWords { unit: "packets", ..of("bottleneck.buffer_packets", "buffer", "buffer of {} packets") },
     of("bottleneck.red_weight", "RED's weight of the queue", "RED weight {}"),
-    Usual { unit: "share of the buffer", ..of("bottleneck.red_minimum", "RED's minimum", "RED minimum {}") },
-    Usual { unit: "share of the buffer", ..of("bottleneck.red_maximum", "RED's maximum", "RED maximum {}") },
+    SettingWords { unit: "share of the buffer", ..of("bottleneck.red_minimum", "RED's minimum", "RED minimum {}") },
+    SettingWords { unit: "share of the buffer", ..of("bottleneck.red_maximum", "RED's maximum", "RED maximum {}") },
     of("bottleneck.red_probability", "RED's maximum probability of a drop", "RED probability {}"),
     with("bottleneck.red_gentle", "gentle RED", &[("true", "gentle RED"), ("false", "RED that is not gentle")]),
     of("bottleneck.target", "target delay", "target delay {}"),
@@ -73,10 +73,10 @@ const ALL: &[Usual] = &[
         &[("reno", "Reno's recovery"), ("newreno", "NewReno's recovery"), ("sack", "SACK")],
     ),
     with("flows.pacing", "pacing", &[("off", "not paced"), ("rtt", "paced")]),
-    Usual { unit: "windows per RTT", ..of("flows.pacing_gain", "pacing gain", "pacing gain {}") },
-    Usual { unit: "packets", ..of("flows.pacing_burst", "burst of the pacer", "pacer bursts of {} packets") },
-    Usual { unit: "segments", ..of("flows.initial_window", "initial window", "initial window {}") },
-    Usual { unit: "segments", ..of("flows.largest_window", "largest window", "largest window {}") },
+    SettingWords { unit: "windows per RTT", ..of("flows.pacing_gain", "pacing gain", "pacing gain {}") },
+    SettingWords { unit: "packets", ..of("flows.pacing_burst", "burst of the pacer", "pacer bursts of {} packets") },
+    SettingWords { unit: "segments", ..of("flows.initial_window", "initial window", "initial window {}") },
+    SettingWords { unit: "segments", ..of("flows.largest_window", "largest window", "largest window {}") },
     of("flows.packet", "size of a packet", "packets of {}"),
     of("flows.acknowledgment", "size of an acknowledgment", "acknowledgments of {}"),
     of("flows.delayed_acknowledgment", "delay of acknowledgments", "acknowledgments delayed by {}"),
@@ -86,18 +86,18 @@ const ALL: &[Usual] = &[
         "workload",
         &[("long", "long flows"), ("transfers", "transfers"), ("on_off", "on and off"), ("arrivals", "arrivals")],
     ),
-    Usual { unit: "packets", ..of("flows.transfer_segments", "length of a transfer", "{} packets") },
+    SettingWords { unit: "packets", ..of("flows.transfer_segments", "length of a transfer", "{} packets") },
     of("flows.think", "mean pause between transfers", "mean pause {}"),
     of("flows.on", "mean time on", "on for {}"),
     of("flows.off", "mean time off", "off for {}"),
 ];
 
 /// The words for a setting, by its key without a group; `None` for one that is called like its key.
-pub(super) fn usual(key: &str) -> Option<&'static Usual> {
-    ALL.iter().find(|usual| usual.key == key)
+pub(super) fn words_of(key: &str) -> Option<&'static SettingWords> {
+    ALL.iter().find(|words| words.key == key)
 }
 
-impl Usual {
+impl SettingWords {
     /// The word for a value.
     pub(super) fn value(&self, text: &str) -> Option<&'static str> {
         self.values.iter().find(|(value, _)| *value == text).map(|(_, words)| *words)

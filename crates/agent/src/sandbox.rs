@@ -1,4 +1,4 @@
-//! The walls round an endpoint: namespaces of its own in which it may be root, and in which being root gives no power outside.
+//! The sandbox of an endpoint: namespaces of its own in which it may be root, and in which being root gives no power outside.
 //!
 //! They consist of
 //! - a user namespace, whose root owns the endpoint's network and nothing else. Nobody in it can make another one;
@@ -7,7 +7,7 @@
 //! - a mount namespace, which each program gets when it starts: [`Entrance::enter`];
 //! - a filter of system calls, and no inherited files and keys: `crates/sandbox`.
 //!
-//! What depends on no run happens in [`Walls::raise`], which the virtual testbed calls before it saves the machine's state.
+//! What depends on no run happens in [`Sandbox::raise`], which the virtual testbed calls before it saves the machine's state.
 
 use std::{
     ffi::CStr,
@@ -40,7 +40,7 @@ const NOTHING: &str = "nothing";
 const MOST_USER_NAMESPACES: &str = "/proc/sys/user/max_user_namespaces";
 
 /// The namespaces of one endpoint. Dropping them ends every process in them.
-pub struct Walls {
+pub struct Sandbox {
     users: Users,
     user_namespace: OwnedFd,
     /// Process 1.
@@ -50,13 +50,13 @@ pub struct Walls {
     processes: PathBuf,
 }
 
-impl Walls {
+impl Sandbox {
     /// Makes the namespaces of the endpoint `role`. Its network is for the caller to build. This process must have one thread, and its
     /// mounts must not be shared with other mount namespaces.
     ///
     /// # Errors
     /// Where the kernel allows no such namespaces.
-    pub fn raise(role: &'static str, users: Users) -> Result<(Self, Namespace)> {
+    pub fn create(role: &'static str, users: Users) -> Result<(Self, Namespace)> {
         let (user_namespace, network) = namespaces_of_users(users).with_context(|| format!("the {role}'s users"))?;
         let base = Path::new(ROOTS).join(role);
         let [processes, nothing] = [PROCESSES, NOTHING].map(|name| base.join(name));
@@ -200,7 +200,7 @@ fn say_and_wait(answer: &str, mut said: &PipeWriter) -> i32 {
     }
 }
 
-/// How a new process gets behind walls. It holds no memory and no files of its own, so it can be used between fork and exec.
+/// How a new process gets into the sandbox. It holds no memory and no files of its own, so it can be used between fork and exec.
 #[derive(Clone, Copy, Debug)]
 pub struct Entrance {
     users: Users,
@@ -209,12 +209,12 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// Moves the calling process behind the walls, for good: `root`, a mount point, becomes all that it sees of the file system,
+    /// Moves the calling process into the sandbox, for good: `root`, a mount point, becomes all that it sees of the file system,
     /// `folder` in it its current one. It becomes root of the user namespace with few capabilities, and no program that it executes can
     /// have more. It inherits no files and keys, and makes only the system calls that `filter` lets pass.
     ///
     /// Makes system calls only, so it may be called between fork and exec, in a process that was started
-    /// [among the endpoint's](Walls::among_processes).
+    /// [among the endpoint's](Sandbox::among_processes).
     ///
     /// # Errors
     /// What the kernel answers. Standard error says at what.

@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 64 << 10;
 
 /// The end of what one endpoint printed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct OutputTail {
     /// `server` or `client`.
     pub role: &'static str,
     /// The file with all of it; `None` where it printed nothing.
@@ -32,27 +32,27 @@ pub struct Said {
 
 /// What the endpoints printed in a run whose files are in `folder`, of those that were started: standard error, or standard output
 /// where that is empty.
-pub fn of_run(folder: &Path) -> Vec<Said> {
+pub fn of_run(folder: &Path) -> Vec<OutputTail> {
     let roles = ["client", "server"].into_iter().filter(|role| folder.join(role).is_dir());
     roles.map(|role| of_endpoint(role, &folder.join(role))).collect()
 }
 
 /// The same of one endpoint; `folder` has its `stderr` and `stdout`.
-pub fn of_endpoint(role: &'static str, folder: &Path) -> Said {
+pub fn of_endpoint(role: &'static str, folder: &Path) -> OutputTail {
     for file in ["stderr", "stdout"].map(|name| folder.join(name)) {
         let (last_lines, is_cut) = end(&file).unwrap_or_default();
         if !last_lines.is_empty() {
-            return Said { role, file: Some(file), last_lines, is_cut };
+            return OutputTail { role, file: Some(file), last_lines, is_cut };
         }
     }
-    Said { role, file: None, last_lines: vec![], is_cut: false }
+    OutputTail { role, file: None, last_lines: vec![], is_cut: false }
 }
 
 /// What the endpoints printed, in words for a terminal, indented below what failed.
-pub fn in_words(all: &[Said]) -> String {
+pub fn in_words(all: &[OutputTail]) -> String {
     let mut text = String::new();
-    for said in all {
-        let Said { role, file, last_lines, is_cut } = said;
+    for output_tail in all {
+        let OutputTail { role, file, last_lines, is_cut } = output_tail;
         let Some(file) = file else {
             let _ = writeln!(text, "     the {role} printed nothing");
             continue;
@@ -100,36 +100,36 @@ mod tests {
 
     use super::*;
 
-    fn said(stderr: &str, stdout: &str) -> (Said, String) {
+    fn output_tail(stderr: &str, stdout: &str) -> (OutputTail, String) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in [("stderr", stderr), ("stdout", stdout)] {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let said = of_endpoint("server", folder.path());
-        let words = in_words(std::slice::from_ref(&said));
-        (said, words)
+        let output_tail = of_endpoint("server", folder.path());
+        let words = in_words(std::slice::from_ref(&output_tail));
+        (output_tail, words)
     }
 
     #[test]
     fn the_last_lines_of_standard_error_are_shown_with_their_file() {
         let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
-        let (said, words) = said(&text, "other");
-        assert_eq!(said.last_lines.first().unwrap(), "line 21");
-        assert_eq!(said.last_lines.last().unwrap(), "line 30");
-        assert!(said.is_cut);
+        let (output_tail, words) = output_tail(&text, "other");
+        assert_eq!(output_tail.last_lines.first().unwrap(), "line 21");
+        assert_eq!(output_tail.last_lines.last().unwrap(), "line 30");
+        assert!(output_tail.is_cut);
         assert!(words.contains("stderr") && words.contains("| line 30\n") && !words.contains("line 20\n"), "{words}");
     }
 
     #[test]
     fn standard_output_is_shown_where_standard_error_is_empty() {
-        assert_eq!(said("\n", "it is here").0.last_lines, ["it is here"]);
-        assert_eq!(said("", "").1, "     the server printed nothing\n");
+        assert_eq!(output_tail("\n", "it is here").0.last_lines, ["it is here"]);
+        assert_eq!(output_tail("", "").1, "     the server printed nothing\n");
     }
 
     #[test]
     fn escape_sequences_and_endless_lines_are_made_harmless() {
-        let (said, _) = said(&format!("\u{1b}[2Jgone\n{}", "x".repeat(1 << 20)), "");
-        assert!(said.is_cut, "{said:?}");
-        assert!(said.last_lines.iter().all(|line| !line.contains('\u{1b}') && line.len() < 400));
+        let (output_tail, _) = output_tail(&format!("\u{1b}[2Jgone\n{}", "x".repeat(1 << 20)), "");
+        assert!(output_tail.is_cut, "{output_tail:?}");
+        assert!(output_tail.last_lines.iter().all(|line| !line.contains('\u{1b}') && line.len() < 400));
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use quiclab_record::layout::CAPTURE_FILE;
-use quiclab_report::{Looked, OverTime, ReportInput, RunRow, render_look_html};
+use quiclab_report::{OverTime, PacketSummary, ReportInput, RunRow, render_look_html};
 use quiclab_units::ShowPath;
 use rayon::prelude::*;
 
@@ -33,24 +33,24 @@ impl Results {
         let pages = self.folder.join(run_page::PAGES_FOLDER);
         fs::create_dir_all(&pages).with_context(|| pages.shown())?;
         wanted.into_par_iter().try_for_each(|run| {
-            run.looked = self.look_at(&run.folder)?;
+            run.packet_summary = self.look_at(&run.folder)?;
             Ok(())
         })
     }
 
     /// `None` where the capture holds no packets of a server, or ends in the middle of one.
-    fn look_at(&self, record: &str) -> Result<Option<Looked>> {
+    fn look_at(&self, record: &str) -> Result<Option<PacketSummary>> {
         let Some(seen) = look::of_record(&self.folder.join(record))? else { return Ok(None) };
         let Some(facts) = seen.facts else { return Ok(None) };
         let pages = self.folder.join(run_page::PAGES_FOLDER);
         let name = format!("{record}{ENDING}");
-        let looked = Looked {
+        let packet_summary = PacketSummary {
             facts,
             server_start_ns: seen.transfer.server_start_ns,
             page: Some(format!("{}/{name}", run_page::PAGES_FOLDER)),
             over_time: OverTime::of(&seen.transfer.packets),
         };
         folder::write(&pages, &name, render_look_html(&[seen.transfer]))?;
-        Ok(Some(looked))
+        Ok(Some(packet_summary))
     }
 }

@@ -1,8 +1,8 @@
-//! Walls round a program of somebody else that runs on this machine as the user: docs/concepts/stacks-in-the-simulator.md.
+//! The sandbox of a program of somebody else that runs on this machine as the user: docs/concepts/stacks-in-the-simulator.md.
 //!
-//! Three walls, each of which a host may lack: namespaces, in which there are no files of the user, no other processes and no network ([`namespaces`]);
+//! Three parts, each of which a host may lack: namespaces, in which there are no files of the user, no other processes and no network ([`namespaces`]);
 //! rules for files that hold without them ([`files`], Landlock); and system calls that such a program has no use for ([`quiclab_sandbox`], seccomp). Limits on
-//! memory, file lengths and open files are always there, and nothing is inherited. [`Wall::around`] prepares what a start needs, [`Wall::enter`] is called between fork and exec,
+//! memory, file lengths and open files are always there, and nothing is inherited. [`Sandbox::around`] prepares what a start needs, [`Sandbox::enter`] is called between fork and exec,
 //! and [`available`] says what this host has.
 
 mod files;
@@ -41,7 +41,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 
 /// What a program may reach.
 #[derive(Clone, Debug)]
-pub(crate) struct Rooms {
+pub(crate) struct VisibleFiles {
     /// Files and folders that it may read and execute, besides those of the system.
     pub(crate) readable: Vec<PathBuf>,
     /// The folder in which it may read, write and make files, and in which it starts.
@@ -50,31 +50,40 @@ pub(crate) struct Rooms {
     pub(crate) file_bytes: u64,
 }
 
-/// The walls round one program.
-pub(crate) struct Wall {
+/// The sandbox of one program.
+pub(crate) struct Sandbox {
     limits: limits::Limits,
     namespaces: Option<namespaces::Namespaces>,
     files: Option<files::Rules>,
     calls: Option<Filter>,
 }
 
-impl Wall {
-    /// Prepares the walls that this host has.
+impl Sandbox {
+    /// Prepares what of the sandbox this host has.
     ///
     /// # Errors
     /// Where a path of `rooms` cannot be used.
-    pub(crate) fn around(rooms: &Rooms) -> io::Result<Self> {
+    pub(crate) fn create(visible: &VisibleFiles) -> io::Result<Self> {
         let available = available();
-        let rooms = &Rooms { readable: canonical(&rooms.readable)?, own: rooms.own.canonicalize()?, ..rooms.clone() };
+        let visible = &VisibleFiles {
+            readable: canonical(&visible.readable)?,
+            own: visible.own.canonicalize()?,
+            ..visible.clone()
+        };
         Ok(Self {
-            limits: limits::Limits::new(rooms.file_bytes, available.namespaces.is_ok()),
-            namespaces: available.namespaces.as_ref().ok().map(|()| namespaces::Namespaces::new(rooms)).transpose()?,
-            files: available.files.as_ref().ok().map(|()| files::Rules::new(rooms)).transpose()?,
+            limits: limits::Limits::new(visible.file_bytes, available.namespaces.is_ok()),
+            namespaces: available
+                .namespaces
+                .as_ref()
+                .ok()
+                .map(|()| namespaces::Namespaces::new(visible))
+                .transpose()?,
+            files: available.files.as_ref().ok().map(|()| files::Rules::new(visible)).transpose()?,
             calls: available.calls.as_ref().ok().map(|()| Filter::of(Program::WithoutSockets)).transpose()?,
         })
     }
 
-    /// Goes behind the walls. The process that comes back from here is the one to execute the program; where there are namespaces, it is a grandchild of
+    /// Goes into the sandbox. The process that comes back from here is the one to execute the program; where there are namespaces, it is a grandchild of
     /// the one that was forked, which waits for its end and ends as it does. `parent`: the process that forked, by [`std::process::id`].
     ///
     /// # Safety
@@ -110,7 +119,7 @@ fn existing<const COUNT: usize>(paths: [&str; COUNT]) -> impl Iterator<Item = &P
     paths.into_iter().map(Path::new).filter(|path| path.exists())
 }
 
-/// Which walls this host has; what it lacks, with the reason.
+/// Parts of the sandbox that this host has; what it lacks, with the reason.
 #[derive(Clone, Debug)]
 pub struct Available {
     /// Namespaces of users, mounts, processes, networks and interprocess communication.
@@ -122,11 +131,11 @@ pub struct Available {
 }
 
 impl Available {
-    /// The walls that are missing, in words, each with its reason.
+    /// The parts that are missing, in words, each with its reason.
     pub fn missing(&self) -> Vec<String> {
         [("namespaces", &self.namespaces), ("Landlock", &self.files), ("seccomp", &self.calls)]
             .into_iter()
-            .filter_map(|(name, wall)| wall.as_ref().err().map(|reason| format!("{name} ({reason})")))
+            .filter_map(|(name, sandbox)| sandbox.as_ref().err().map(|reason| format!("{name} ({reason})")))
             .collect()
     }
 
@@ -136,7 +145,7 @@ impl Available {
     }
 }
 
-/// Which walls this host has. It is tried once for each process.
+/// Which parts of the sandbox this host has. It is tried once for each process.
 pub fn available() -> &'static Available {
     static AVAILABLE: OnceLock<Available> = OnceLock::new();
     AVAILABLE.get_or_init(|| Available {

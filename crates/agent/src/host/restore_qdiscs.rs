@@ -17,7 +17,7 @@ use crate::{namespace::Namespace, netlink::Netlink, topology::index};
 ///
 /// # Errors
 /// What the kernel answers.
-pub(super) fn unshape(network: &Network, server: Option<&Namespace>, wire: Option<&Namespace>) -> Result<()> {
+pub(super) fn restore_qdiscs(network: &Network, server: Option<&Namespace>, wire: Option<&Namespace>) -> Result<()> {
     if let Some(server) = server.filter(|_| !network.server.is_empty()) {
         remove_root(server, HOST_INTERFACE)?;
     }

@@ -11,7 +11,7 @@ const SHORTEST_STEP_NS: u64 = 10_000_000;
 
 /// One run whose packets were looked at one by one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Looked {
+pub struct PacketSummary {
     /// What the packets show, for verdicts.
     pub facts: PacketFacts,
     /// The server's first packet, since the first packet at the tap.

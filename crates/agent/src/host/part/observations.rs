@@ -19,11 +19,11 @@ impl<'a> Running<'a> {
     pub(super) fn sample(&mut self) -> Result<()> {
         let Some(sampling) = self.part.orders.sampling else { return Ok(()) };
         let events = std::mem::take(&mut self.events);
-        let homes = [(ROLES[0], &self.built.server), (ROLES[1], &self.built.client)];
-        let watched: Vec<_> = homes
+        let namespaces = [(ROLES[0], &self.built.server), (ROLES[1], &self.built.client)];
+        let watched: Vec<_> = namespaces
             .into_iter()
-            .filter_map(|(role, home)| Some((role, home.as_ref()?)))
-            .map(|(role, home)| Watched { role, network: &home.network, walls: home.root.walls() })
+            .filter_map(|(role, namespace)| Some((role, namespace.as_ref()?)))
+            .map(|(role, namespace)| Watched { role, network: &namespace.network, sandbox: namespace.root.sandbox() })
             .collect();
         self.sampler = Some(Sampler::start(sampling, &watched, events));
         Ok(())

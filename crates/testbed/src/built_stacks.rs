@@ -15,15 +15,15 @@ use crate::{
 
 /// Built stacks by name, shared by all workers.
 #[derive(Debug)]
-pub(crate) struct Shelf<S>(Mutex<BTreeMap<String, S>>);
+pub(crate) struct BuiltStacks<S>(Mutex<BTreeMap<String, S>>);
 
-impl<S> Default for Shelf<S> {
+impl<S> Default for BuiltStacks<S> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<S: Clone> Shelf<S> {
+impl<S: Clone> BuiltStacks<S> {
     /// Keeps a stack; it takes the place of an earlier one of that name.
     pub(crate) fn insert(&self, name: &str, stack: S) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), stack);

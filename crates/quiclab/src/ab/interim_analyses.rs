@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use quiclab_metrics::alpha_at_look;
+use quiclab_metrics::alpha_at_analysis;
 
 use crate::cli::{AbArguments, Budget};
 
@@ -13,7 +13,7 @@ const USUAL_BUDGET: Budget = Budget::Runs(40);
 
 /// The looks at results that grow.
 #[derive(Debug)]
-pub struct Looks {
+pub struct InterimAnalyses {
     /// `None`: as many as the file says.
     repetitions: Option<u32>,
     /// Counted from 1.
@@ -26,7 +26,7 @@ pub struct Looks {
     ended: Option<String>,
 }
 
-impl Looks {
+impl InterimAnalyses {
     /// The first look. `groups` is the number of settings of both sides together.
     pub fn new(arguments: &AbArguments, groups: usize) -> Self {
         let until_decided = arguments.until_decided;
@@ -45,7 +45,7 @@ impl Looks {
 
     /// The part of `alpha` that may be spent at this look: all of it where there is only one.
     pub fn alpha(&self, alpha: f64) -> f64 {
-        if self.budget.is_some() { alpha_at_look(alpha, self.look) } else { alpha }
+        if self.budget.is_some() { alpha_at_analysis(alpha, self.look) } else { alpha }
     }
 
     /// Goes on to the next look, and says with how many repetitions, if the budget has room for it; `runs` are those so far.
@@ -101,8 +101,8 @@ fn fits(elapsed: Duration, limit: Duration, runs: usize, more: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn looks(budget: Option<Budget>, repetitions: Option<u32>) -> Looks {
-        Looks { repetitions, look: 1, budget, groups: 2, start: Instant::now(), ended: None }
+    fn looks(budget: Option<Budget>, repetitions: Option<u32>) -> InterimAnalyses {
+        InterimAnalyses { repetitions, look: 1, budget, groups: 2, start: Instant::now(), ended: None }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::{fs, net::TcpListener, os::unix::process::CommandExt, process::Command};
 
-use super::{Rooms, Wall, available};
+use super::{Sandbox, VisibleFiles, available};
 use crate::sim::hostile::hostile;
 
-/// Which walls stand besides the limits.
+/// Which parts stand besides the limits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alone {
     Limits,
@@ -32,16 +32,16 @@ impl Alone {
     /// What the hostile program says of an attempt behind this wall.
     fn words(self, arguments: &[&str]) -> String {
         let own = tempfile::tempdir().unwrap();
-        let rooms = Rooms { readable: vec![hostile()], own: own.path().to_path_buf(), file_bytes: 1 << 20 };
-        let mut wall = Wall::around(&rooms).unwrap();
-        wall.namespaces = wall.namespaces.filter(|_| self == Self::Namespaces);
-        wall.files = wall.files.filter(|_| self == Self::Files);
-        wall.calls = wall.calls.filter(|_| self == Self::Calls);
+        let visible = VisibleFiles { readable: vec![hostile()], own: own.path().to_path_buf(), file_bytes: 1 << 20 };
+        let mut sandbox = Sandbox::create(&visible).unwrap();
+        sandbox.namespaces = sandbox.namespaces.filter(|_| self == Self::Namespaces);
+        sandbox.files = sandbox.files.filter(|_| self == Self::Files);
+        sandbox.calls = sandbox.calls.filter(|_| self == Self::Calls);
         let mut command = Command::new(hostile());
         command.args(arguments).env_clear().env("LOGS", own.path()).current_dir(own.path());
         let parent = std::process::id();
         // SAFETY: this is between fork and exec.
-        unsafe { command.pre_exec(move || wall.enter(parent)) };
+        unsafe { command.pre_exec(move || sandbox.enter(parent)) };
         let output = command.output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(matches!(output.status.code(), Some(3 | 4)), "{arguments:?}: {}: {words}", output.status);

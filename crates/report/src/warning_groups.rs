@@ -6,14 +6,14 @@ use crate::groups::{Group, GroupWarning};
 const MOST_APART: usize = 6;
 
 /// One warning, and where it was given.
-pub(crate) struct Warned<'a> {
+pub(crate) struct WarningGroup<'a> {
     /// Its stable name.
     pub code: String,
     /// Every row that has it, in the order of the rows; at least one.
     pub rows: Vec<(&'a Group<'a>, GroupWarning)>,
 }
 
-impl Warned<'_> {
+impl WarningGroup<'_> {
     /// True where the first row is to stand for all.
     pub fn is_common(&self) -> bool {
         self.rows.len() > MOST_APART
@@ -21,15 +21,15 @@ impl Warned<'_> {
 }
 
 /// Every warning of every row, by its name.
-pub(crate) fn warned<'a>(groups: &'a [Group<'a>]) -> Vec<Warned<'a>> {
-    let mut all: Vec<Warned> = Vec::new();
+pub(crate) fn warning_groups<'a>(groups: &'a [Group<'a>]) -> Vec<WarningGroup<'a>> {
+    let mut all: Vec<WarningGroup> = Vec::new();
     for (group, warning) in groups.iter().flat_map(|group| group.warnings().into_iter().map(move |one| (group, one))) {
         match all.iter_mut().find(|known| known.code == warning.code) {
             Some(known) => known.rows.push((group, warning)),
-            None => all.push(Warned { code: warning.code.clone(), rows: vec![(group, warning)] }),
+            None => all.push(WarningGroup { code: warning.code.clone(), rows: vec![(group, warning)] }),
         }
     }
-    all.sort_by_key(|warned| warned.rows.len());
+    all.sort_by_key(|warning_groups| warning_groups.rows.len());
     all
 }
 

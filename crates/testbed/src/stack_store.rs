@@ -34,7 +34,7 @@ pub struct StackRequest {
 
 /// The stacks, the cache, and how to tell people what takes long.
 #[derive(Clone, Debug)]
-pub struct Supplies {
+pub struct StackStore {
     /// The stacks by name, also with every option of their builds.
     pub sources: BTreeMap<String, Source>,
     /// Names of the user's own stacks, in the order in which they were given.
@@ -51,7 +51,7 @@ pub struct Supplies {
     pub waits_for_turn: bool,
 }
 
-impl Supplies {
+impl StackStore {
     /// Finds the stacks that `testbed` runs, and the cache.
     ///
     /// # Errors

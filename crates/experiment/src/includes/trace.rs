@@ -39,7 +39,7 @@ impl Traces<'_> {
         let name = Path::new(self.folder).join(&file).display().to_string();
         let in_file = |message: String| Wrong { key: "file", file: Some(name.clone()), message };
         let most_bytes = if is_rate { MOST_TRACE_BYTES } else { MOST_TEXT_BYTES };
-        let text = self.beside.text(&name, self.below, most_bytes).map_err(in_file)?;
+        let text = self.includes.text(&name, self.below, most_bytes).map_err(in_file)?;
         let contents = if is_rate {
             opportunities(&text).map_err(in_file)?
         } else {

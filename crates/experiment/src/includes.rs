@@ -12,7 +12,7 @@ use std::path::Path;
 use quiclab_path::scenario::CrossTraffic;
 use toml::{Table, Value};
 
-use crate::settings::{INCLUDE, SCENARIO, stages::LISTS, takes::Refused};
+use crate::settings::{INCLUDE, SCENARIO, stages::LISTS, value_parser::Refused};
 
 /// The longest path in a file of its own, and the longest trace of delays: more than a million steps.
 const MOST_TEXT_BYTES: u64 = 16 << 20;
@@ -34,7 +34,7 @@ pub struct NamedFile<'a> {
 }
 
 /// Gives the text of a file that an experiment names. The error says why there is none, without the name.
-pub type ReadBeside = fn(&NamedFile<'_>) -> Result<String, String>;
+pub type ReadInclude = fn(&NamedFile<'_>) -> Result<String, String>;
 
 /// Refuses every file, for experiments that may name no other files.
 pub(crate) fn read_nothing(_: &NamedFile<'_>) -> Result<String, String> {
@@ -43,10 +43,10 @@ pub(crate) fn read_nothing(_: &NamedFile<'_>) -> Result<String, String> {
 
 /// Reads the files that one experiment names.
 #[derive(Clone, Copy)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct Includes<'a> {
     /// The experiment file.
     pub(crate) experiment: &'a str,
-    pub(crate) read: ReadBeside,
+    pub(crate) read: ReadInclude,
     /// Who named the file.
     pub(crate) named_by: NamedBy,
 }
@@ -60,7 +60,7 @@ pub(crate) enum NamedBy {
     User,
 }
 
-impl Beside<'_> {
+impl Includes<'_> {
     /// The value of a setting with the contents of files in place of their names.
     ///
     /// # Errors
@@ -71,12 +71,12 @@ impl Beside<'_> {
             Value::String(name) if key == INCLUDE && name != "none" => {
                 let folder = Path::new(&name).parent().and_then(Path::to_str).unwrap_or_default();
                 let text = self.text(&name, below, MOST_TEXT_BYTES).map_err(|message| format!("{name}: {message}"))?;
-                let traces = Traces { beside: self, folder, below: below.or(Some(folder)) };
+                let traces = Traces { includes: self, folder, below: below.or(Some(folder)) };
                 Ok(Value::Table(included::read(&name, &text, &traces)?))
             }
             Value::String(text) if key == SCENARIO && text != "none" => Ok(Value::Table(scenario(&text)?)),
             Value::Array(stages) if LISTS.contains(&key) => {
-                let traces = Traces { beside: self, folder: "", below };
+                let traces = Traces { includes: self, folder: "", below };
                 let of_stage = |stage: Value| match stage {
                     Value::Table(stage) => match traces.put(stage) {
                         Ok(stage) => Ok(Value::Table(stage)),
@@ -98,7 +98,7 @@ impl Beside<'_> {
 
 /// Reads the traces that stages name.
 struct Traces<'a> {
-    beside: &'a Beside<'a>,
+    includes: &'a Includes<'a>,
     /// Names are relative to this folder, which is relative to that of the experiment file.
     folder: &'a str,
     /// The folder outside of which nothing may be read, as in [`NamedFile::below`].

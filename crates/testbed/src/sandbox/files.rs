@@ -7,7 +7,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use super::{DEVICES, Rooms, SYSTEM, existing};
+use super::{DEVICES, SYSTEM, VisibleFiles, existing};
 
 /// The newest rules that are asked for; an older kernel has fewer.
 const NEWEST: ABI = ABI::V6;
@@ -16,11 +16,11 @@ const NEWEST: ABI = ABI::V6;
 pub(super) struct Rules(RulesetCreated);
 
 impl Rules {
-    pub(super) fn new(rooms: &Rooms) -> io::Result<Self> {
+    pub(super) fn new(visible: &VisibleFiles) -> io::Result<Self> {
         let links =
             AccessFs::MakeSym | AccessFs::MakeFifo | AccessFs::MakeSock | AccessFs::MakeChar | AccessFs::MakeBlock;
         let own = AccessFs::from_all(NEWEST) & !(links | AccessFs::Execute | AccessFs::IoctlDev);
-        let system = existing(SYSTEM).chain(rooms.readable.iter().map(AsRef::as_ref));
+        let system = existing(SYSTEM).chain(visible.readable.iter().map(AsRef::as_ref));
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(NEWEST))
@@ -31,7 +31,7 @@ impl Rules {
         let all = system
             .map(|path| (path, AccessFs::from_read(NEWEST)))
             .chain(existing(DEVICES).map(|path| (path, AccessFs::ReadFile | AccessFs::WriteFile)))
-            .chain([(rooms.own.as_path(), own)]);
+            .chain([(visible.own.as_path(), own)]);
         for (path, access) in all {
             rules = allow(rules, path, access)?;
         }

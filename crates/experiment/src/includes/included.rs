@@ -11,7 +11,7 @@ use toml::{
 use super::{Traces, trace};
 use crate::{
     error::Place,
-    settings::{stages::LISTS, takes::Refused},
+    settings::{stages::LISTS, value_parser::Refused},
     value::plain,
 };
 
