@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::{Direction, Figures, Latencies, Load, Progress, Reading, Sample, interval};
+use crate::{
+    Direction, Figures, Latencies, Load, Progress, Reading, Sample, interval,
+    interval::{sum, sum_of_all},
+};
 
 /// What happened between two readings of a load that counts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,11 +77,11 @@ fn counter(load: Load) -> fn(&Progress) -> u64 {
 /// What happened from `before` to `after`.
 pub fn exchange_interval(before: &Reading, after: &Reading, load: Load) -> ExchangeInterval {
     let (count, mut rate, mut wrote) = (counter(load), 0.0, false);
-    let mut sum = 0;
+    let mut all = 0_u64;
     for (earlier, later) in before.clients.iter().zip(&after.clients) {
         let more = count(&later.newest).saturating_sub(count(&earlier.newest));
         let time = later.newest.monotonic_ns.saturating_sub(earlier.newest.monotonic_ns);
-        sum += more;
+        all = all.saturating_add(more);
         // One that has ended writes no more lines.
         if time > 0 {
             wrote = true;
@@ -90,7 +93,7 @@ pub fn exchange_interval(before: &Reading, after: &Reading, load: Load) -> Excha
     ExchangeInterval {
         start_seconds: up.start_seconds,
         end_seconds: up.end_seconds,
-        count: sum,
+        count: all,
         per_second: wrote.then_some(rate),
         rtt_ns: up.rtt_ns,
         client_cpu_percent: up.client_cpu_percent,
@@ -106,11 +109,11 @@ pub fn exchanges(before: &Reading, after: &Reading, load: Load, latencies: &Late
     let seconds_of = |end: &Sample| end.last.monotonic_ns.saturating_sub(end.first.monotonic_ns) as f64 / 1e9;
     let seconds = after.clients.iter().map(seconds_of).fold(0.0, f64::max);
     let is_long = after.clients.iter().all(|client| client.moving_lines >= FEWEST_LINES);
-    let total = |samples: &[Sample], of: fn(&Sample) -> Option<u64>| samples.iter().map(of).sum::<Option<u64>>();
+    let total = |samples: &[Sample], of: fn(&Sample) -> Option<u64>| sum_of_all(samples.iter().map(of));
     let end_use = |earlier: &[Sample], later: &[Sample], counted: Option<u64>| {
         let used = |of: fn(&Sample) -> Option<u64>| total(later, of)?.checked_sub(total(earlier, of)?);
         let (user, system) = (used(|end| end.cpu_user_ns), used(|end| end.cpu_system_ns));
-        let both = user.zip(system).map(|(user, system)| user + system);
+        let both = user.zip(system).map(|(user, system)| user.saturating_add(system));
         EndUse {
             count: counted,
             cpu_user_ns: user,
@@ -159,11 +162,11 @@ const FEWEST_LINES: u64 = 10;
 
 /// How many were complete at the clients of a load that counts.
 pub fn count(reading: &Reading, load: Load) -> u64 {
-    reading.clients.iter().map(|client| counter(load)(&client.newest)).sum()
+    sum(reading.clients.iter().map(|client| counter(load)(&client.newest)))
 }
 
 fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one? + other?)
+    Some(one?.saturating_add(other?))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl Reading {
 
     /// Bytes that have arrived, or were sent where that is not known, since the endpoints started.
     pub fn bytes(&self, direction: Direction) -> u64 {
-        self.counting(direction).iter().map(|(sample, count)| count(&sample.newest)).sum()
+        sum(self.counting(direction).iter().map(|(sample, count)| count(&sample.newest)))
     }
 
     /// The end that sends, for its round-trip time, window and losses. Of several clients, the first.
@@ -86,12 +86,12 @@ pub struct Interval {
 /// What happened from `before` to `after`.
 pub fn interval(before: &Reading, after: &Reading, direction: Direction) -> Interval {
     let pairs = before.counting(direction).into_iter().zip(after.counting(direction));
-    let mut bytes = 0;
+    let mut bytes = 0_u64;
     let mut rate = Some(0.0);
     for ((earlier, count), (later, _)) in pairs {
         let more = count(&later.newest).saturating_sub(count(&earlier.newest));
         let time = later.newest.monotonic_ns.saturating_sub(earlier.newest.monotonic_ns);
-        bytes += more;
+        bytes = bytes.saturating_add(more);
         // One that has ended writes no more lines.
         rate = match (rate, time, more) {
             (Some(rate), 0, 0) => Some(rate),
@@ -106,7 +106,7 @@ pub fn interval(before: &Reading, after: &Reading, direction: Direction) -> Inte
         .any(|((earlier, _), (later, _))| later.newest.monotonic_ns > earlier.newest.monotonic_ns);
     let seconds = after.at_seconds - before.at_seconds;
     let cpu = |earlier: &[Sample], later: &[Sample]| {
-        let total = |samples: &[Sample]| samples.iter().map(cpu_ns).sum::<Option<u64>>();
+        let total = |samples: &[Sample]| sum_of_all(samples.iter().map(cpu_ns));
         let used = total(later)?.checked_sub(total(earlier)?)?;
         (seconds > 0.0).then(|| used as f64 / 1e7 / seconds)
     };
@@ -114,7 +114,7 @@ pub fn interval(before: &Reading, after: &Reading, direction: Direction) -> Inte
     let lost_before = before.sender(direction).map_or(0, |sample| sample.newest.lost.unwrap_or(0));
     let drops = |reading: &Reading| match direction {
         Direction::ClientSends => reading.server?.socket_drops,
-        Direction::ServerSends => reading.clients.iter().map(|client| client.socket_drops).sum(),
+        Direction::ServerSends => sum_of_all(reading.clients.iter().map(|client| client.socket_drops)),
     };
     Interval {
         start_seconds: before.at_seconds,
@@ -131,7 +131,17 @@ pub fn interval(before: &Reading, after: &Reading, direction: Direction) -> Inte
 }
 
 fn cpu_ns(sample: &Sample) -> Option<u64> {
-    Some(sample.cpu_user_ns? + sample.cpu_system_ns?)
+    Some(sample.cpu_user_ns?.saturating_add(sample.cpu_system_ns?))
+}
+
+/// The sum. What another machine and what endpoints say may be any number: too much is the largest one, and no overflow.
+pub(crate) fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+/// The same of all; `None` where one is missing.
+pub(crate) fn sum_of_all(mut numbers: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    numbers.try_fold(0, |sum: u64, one| Some(sum.saturating_add(one?)))
 }
 
 #[cfg(test)]

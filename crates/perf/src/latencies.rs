@@ -20,6 +20,8 @@ const HEAD: usize = 40;
 const PLAIN: u32 = 0x1c84_9303;
 /// The bits of both that say how a counter is written; this is the only way there is.
 const WORD_SIZE: u32 = 0xf0;
+/// The longest of the words that counters are written as, with every bit set.
+const LONGEST_WORD: [u8; 9] = [0xff; 9];
 /// Nanoseconds in an hour.
 const HOUR: u64 = 3_600_000_000_000;
 /// What is above is no hour any more; values are known to a thousandth.
@@ -133,6 +135,10 @@ fn check_head(content: &[u8]) -> Result<(), BadLatencies> {
     let digits = number(content, 12);
     if !(1..=5).contains(&digits) {
         return Err(bad(format!("{digits} significant digits")));
+    }
+    // A word of these bytes is that many zeros, which the library negates. No number of a histogram has so many bits.
+    if content[HEAD..].windows(LONGEST_WORD.len()).any(|bytes| bytes == LONGEST_WORD) {
+        return Err(bad("2^63 zeros"));
     }
     Ok(())
 }
@@ -312,6 +318,7 @@ mod tests {
         assert!(error(&bomb).contains("more than 4 MiB"));
         assert!(error(&around(&head(u32::MAX, 3, 1, HOUR))).contains("0 bytes of counters"));
         assert!(error(&around(&head(0, 9, 1, HOUR))).contains("9 significant digits"));
+        assert!(error(&around(&[head(9, 3, 1, HOUR), vec![0xff; 9]].concat())).contains("found 2^63 zeros"));
     }
 
     proptest! {

@@ -5,8 +5,14 @@
 //!
 //! Nothing here starts a process or opens a file.
 
+// The fuzzer's targets call this crate by its name.
+#[cfg(test)]
+extern crate self as quiclab_perf;
+
 pub mod control;
 mod exchanges;
+#[cfg(test)]
+mod fuzz_corpus;
 mod interval;
 mod iperf;
 mod latencies;

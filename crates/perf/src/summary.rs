@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::{Direction, Progress, Reading, Sample};
+use crate::{
+    Direction, Progress, Reading, Sample,
+    interval::{sum, sum_of_all},
+};
 
 /// Lines with progress that an end needs for a rate: the first and the last byte are known to a line.
 const FEWEST_LINES: u64 = 10;
@@ -71,7 +74,7 @@ pub fn summary(before: &Reading, after: &Reading, direction: Direction) -> Summa
     let lost_before = before.sender(direction).and_then(|sample| sample.newest.lost).unwrap_or(0);
     let drops = |reading: &Reading| match direction {
         Direction::ClientSends => reading.server?.socket_drops,
-        Direction::ServerSends => reading.clients.iter().map(|client| client.socket_drops).sum(),
+        Direction::ServerSends => sum_of_all(reading.clients.iter().map(|client| client.socket_drops)),
     };
     let shares: Vec<u64> = match direction {
         Direction::ClientSends => after.clients.iter().map(|client| client.last.sent).collect(),
@@ -95,7 +98,7 @@ pub fn summary(before: &Reading, after: &Reading, direction: Direction) -> Summa
         direction,
         sender,
         receiver,
-        exchanges: after.clients.iter().map(|client| client.newest.exchanges).sum(),
+        exchanges: sum(after.clients.iter().map(|client| client.newest.exchanges)),
         rtt_ns: sending.and_then(|line| line.rtt_ns),
         lost_packets: sending.and_then(|line| line.lost?.checked_sub(lost_before)),
         socket_drops: drops(after).and_then(|after| after.checked_sub(drops(before).unwrap_or(0))),
@@ -111,8 +114,8 @@ pub fn summary_of_both(before: &Reading, after: &Reading) -> [Summary; 2] {
     let mut down = summary(before, after, Direction::ServerSends);
     for (one, other) in [(&mut up.sender, &mut down.receiver), (&mut up.receiver, &mut down.sender)] {
         let (Some(one), Some(other)) = (one, other) else { continue };
-        let cpu = one.cpu_user_ns.zip(one.cpu_system_ns).map(|(user, system)| user + system);
-        let bytes = one.bytes + other.bytes;
+        let cpu = one.cpu_user_ns.zip(one.cpu_system_ns).map(|(user, system)| user.saturating_add(system));
+        let bytes = one.bytes.saturating_add(other.bytes);
         let each = cpu.filter(|_| bytes > 0).map(|cpu| cpu as f64 / bytes as f64);
         (one.cpu_ns_per_byte, other.cpu_ns_per_byte) = (each, each);
     }
@@ -121,16 +124,16 @@ pub fn summary_of_both(before: &Reading, after: &Reading) -> [Summary; 2] {
 
 /// Several processes as one end.
 fn together(before: &[Sample], after: &[Sample], count: fn(&Progress) -> u64) -> End {
-    let bytes = after.iter().map(|end| count(&end.last).saturating_sub(count(&end.first))).sum();
+    let bytes = sum(after.iter().map(|end| count(&end.last).saturating_sub(count(&end.first))));
     let seconds_of = |end: &Sample| end.last.monotonic_ns.saturating_sub(end.first.monotonic_ns) as f64 / 1e9;
     let seconds = after.iter().map(seconds_of).fold(0.0, f64::max);
     let enough = after.iter().all(|end| end.moving_lines >= FEWEST_LINES);
     let used = |of: fn(&Sample) -> Option<u64>| {
-        let sum = |ends: &[Sample]| ends.iter().map(of).sum::<Option<u64>>();
-        sum(after)?.checked_sub(sum(before)?)
+        let total = |ends: &[Sample]| sum_of_all(ends.iter().map(of));
+        total(after)?.checked_sub(total(before)?)
     };
     let (cpu_user_ns, cpu_system_ns) = (used(|end| end.cpu_user_ns), used(|end| end.cpu_system_ns));
-    let cpu = cpu_user_ns.zip(cpu_system_ns).map(|(user, system)| user + system);
+    let cpu = cpu_user_ns.zip(cpu_system_ns).map(|(user, system)| user.saturating_add(system));
     End {
         bytes,
         seconds,
@@ -138,7 +141,7 @@ fn together(before: &[Sample], after: &[Sample], count: fn(&Progress) -> u64) ->
         cpu_user_ns,
         cpu_system_ns,
         cpu_ns_per_byte: cpu.filter(|_| bytes > 0).map(|cpu| cpu as f64 / bytes as f64),
-        peak_memory_bytes: after.iter().map(|end| end.peak_memory_bytes).sum(),
+        peak_memory_bytes: sum_of_all(after.iter().map(|end| end.peak_memory_bytes)),
     }
 }
 

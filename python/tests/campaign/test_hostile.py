@@ -177,6 +177,14 @@ def test_an_archive_that_is_small_and_unpacks_to_much_is_refused(
     assert (tmp_path / "out/r/log").stat().st_size == big
 
 
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    evil = member("r/x")
+    evil.pax_headers = {"path": "r/a\0b"}
+    with pytest.raises(archive.ArchiveError, match="null byte"):
+        archive.place_whole(packed((evil, b"x")), tmp_path / "out", "r")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_nonsense_is_no_archive(tmp_path: Path) -> None:
     for evil in (b"", b"nonsense", gzip.compress(b"nonsense" * 1000), gzip.compress(bytes(1 << 20))[:-9]):
         with pytest.raises((archive.ArchiveError, OSError)):

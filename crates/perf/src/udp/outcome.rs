@@ -30,20 +30,21 @@ pub struct UdpInterval {
 }
 
 impl UdpInterval {
-    /// Makes an interval from what the receiver has at its beginning and its end, and how many were sent meanwhile.
+    /// Makes an interval from what the receiver has at its beginning and its end, and how many were sent meanwhile. Counters of another
+    /// machine that go back, or are beyond every test, give nothing and no overflow.
     pub fn of(before: (f64, &Arrivals), after: (f64, &Arrivals), sent: u64) -> Self {
         let ((start_seconds, before), (end_seconds, after)) = (before, after);
-        let bytes = after.bytes - before.bytes;
-        let missing = |arrivals: &Arrivals| arrivals.expected.cast_signed() - arrivals.packets.cast_signed();
+        let bytes = after.bytes.saturating_sub(before.bytes);
+        let missing = |arrivals: &Arrivals| i128::from(arrivals.expected) - i128::from(arrivals.packets);
         Self {
             start_seconds,
             end_seconds,
             sent,
-            packets: after.packets - before.packets,
+            packets: after.packets.saturating_sub(before.packets),
             bytes,
             bits_per_second: bytes as f64 * 8.0 / (end_seconds - start_seconds).max(1e-9),
-            lost_packets: missing(after) - missing(before),
-            out_of_order: after.out_of_order - before.out_of_order,
+            lost_packets: i64::try_from(missing(after) - missing(before)).unwrap_or(0),
+            out_of_order: after.out_of_order.saturating_sub(before.out_of_order),
             jitter_ns: after.jitter_ns,
         }
     }
@@ -163,7 +164,7 @@ pub fn iperf_of_udp(asked: &Asked, intervals: &[UdpInterval], summary: &UdpSumma
             "sender": is_sender,
         })
     };
-    let sent_bytes = summary.sent * u64::from(summary.test.length);
+    let sent_bytes = summary.sent.saturating_mul(u64::from(summary.test.length));
     json!({
         "start": {
             "version": asked.version,

@@ -178,7 +178,11 @@ fn one_test(
             .into());
         }
         if seconds >= due || (sender.is_over && seconds - shown.0 > 0.2 * arguments.interval && rows.is_empty()) {
-            let row = UdpInterval::of((shown.0, &shown.1), (seconds, &receiver.arrivals), sender.sent - shown.2);
+            let row = UdpInterval::of(
+                (shown.0, &shown.1),
+                (seconds, &receiver.arrivals),
+                sender.sent.saturating_sub(shown.2),
+            );
             shown = (seconds, receiver.arrivals, sender.sent);
             due += arguments.interval;
             if !arguments.json {

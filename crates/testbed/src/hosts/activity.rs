@@ -1,6 +1,10 @@
 //! What the hosts of a run did, as one account: each host sampled at times of its own, by its own clock.
 
-use quiclab_orders::activity::{Activity, Batches, Missing, Series};
+use anyhow::{Result, ensure};
+use quiclab_orders::activity::{Activity, Batches, MOST_ACTIVITY_BYTES, Missing, Series};
+
+/// Values of an account: each takes two bytes of JSON at least.
+const MOST_VALUES: usize = (MOST_ACTIVITY_BYTES / 2) as usize;
 
 /// Names for what is not an endpoint, so that those of different hosts stay apart.
 fn name_at(role: &str, of: &str) -> String {
@@ -20,9 +24,15 @@ pub(super) struct Sampled {
 
 /// Makes one account of them. Its steps are those of the first host that has any; what others counted is spread over these steps as if it had
 /// come steadily, and their sums stay what they are.
-pub(super) fn merge(all: Vec<Sampled>) -> Activity {
+///
+/// # Errors
+/// Many steps of one host and many series of another one, which would be too much together.
+pub(super) fn merge(all: Vec<Sampled>) -> Result<Activity> {
     let times_ns =
         all.iter().map(|one| &one.activity.times_ns).find(|times| times.len() > 1).cloned().unwrap_or_default();
+    let counters: usize = all.iter().flat_map(|one| &one.activity.series).map(|series| series.counters.len()).sum();
+    let values = counters.saturating_mul(times_ns.len());
+    ensure!(values <= MOST_VALUES, "what the hosts did: found {values} values, expected at most {MOST_VALUES}");
     let mut merged = Activity { times_ns, ..Activity::default() };
     for Sampled { role, activity } in all {
         let Activity { times_ns, series, system_calls, batches, missing, threads_not_listed } = activity;
@@ -35,9 +45,9 @@ pub(super) fn merge(all: Vec<Sampled>) -> Activity {
         for Missing { what, reason } in missing {
             merged.missing.push(Missing { what, reason: format!("at the {role}'s host: {reason}") });
         }
-        merged.threads_not_listed += threads_not_listed;
+        merged.threads_not_listed = merged.threads_not_listed.saturating_add(threads_not_listed);
     }
-    merged
+    Ok(merged)
 }
 
 /// A series over other steps of time.
@@ -51,16 +61,17 @@ fn on_steps(series: Series, own_ns: &[u64], steps_ns: &[u64]) -> Series {
 }
 
 /// What was counted in the steps between `own_ns`, counted in those between `steps_ns`. What is outside of these is in the nearest one.
+/// A host may say any numbers: a sum that is too large is the largest one.
 fn spread(counted: &[u64], own_ns: &[u64], steps_ns: &[u64]) -> Vec<u64> {
     let steps = steps_ns.len() - 1;
     let mut place = 0;
-    let mut before = 0;
+    let mut before = 0_u64;
     let mut at_step = 0_u64;
     let mut sums = Vec::with_capacity(steps);
     for end in &steps_ns[1..] {
         // Whole steps that have ended by then.
         while place < counted.len() && own_ns.get(place + 1).is_some_and(|own_end| own_end <= end) {
-            before += counted[place];
+            before = before.saturating_add(counted[place]);
             place += 1;
         }
         let part = match (counted.get(place), own_ns.get(place), own_ns.get(place + 1)) {
@@ -70,11 +81,11 @@ fn spread(counted: &[u64], own_ns: &[u64], steps_ns: &[u64]) -> Vec<u64> {
             }
             _ => 0,
         };
-        at_step = at_step.max(before + part);
+        at_step = at_step.max(before.saturating_add(part));
         sums.push(at_step);
     }
     if let Some(last) = sums.last_mut() {
-        *last = counted.iter().sum();
+        *last = counted.iter().copied().fold(0, u64::saturating_add);
     }
     let mut previous = 0;
     sums.into_iter().map(|sum| sum - std::mem::replace(&mut previous, sum)).collect()
@@ -113,7 +124,7 @@ mod tests {
     fn hosts_stay_apart_and_endpoints_keep_their_names() {
         let server = sampled("server", "machine", &[0, 100, 200], 0, &[3, 4]);
         let client = sampled("client", "client", &[40, 100, 160, 200], 1, &[6, 2]);
-        let merged = merge(vec![server, client]);
+        let merged = merge(vec![server, client]).unwrap();
         let names: Vec<&str> = merged.series.iter().map(|series| series.of.as_str()).collect();
         assert_eq!((names, &merged.times_ns[..]), (vec!["server_machine", "client"], &[0, 100, 200][..]));
         assert_eq!(merged.series[0].counters["count"], [3, 4]);
@@ -125,8 +136,31 @@ mod tests {
         let reason = Missing { what: "activity".to_owned(), reason: "no".to_owned() };
         let nothing = Activity { missing: vec![reason], ..Activity::default() };
         let client = sampled("client", "agent", &[40, 100], 0, &[6]);
-        let merged = merge(vec![Sampled { role: "server", activity: nothing }, client]);
+        let merged = merge(vec![Sampled { role: "server", activity: nothing }, client]).unwrap();
         assert_eq!(merged.missing[0].reason, "at the server's host: no");
         assert_eq!((merged.times_ns.len(), merged.series[0].of.as_str()), (2, "client_agent"));
+    }
+
+    #[test]
+    fn numbers_of_hosts_are_added_without_overflow_and_little_does_not_become_much() {
+        let server = || sampled("server", "machine", &[0, 100, 200], 0, &[3, 4]);
+        let mut client = sampled("client", "client", &[40, 100, 160, 200], 0, &[u64::MAX, u64::MAX, 2]);
+        client.activity.threads_not_listed = u64::MAX;
+        let merged = merge(vec![
+            Sampled { activity: Activity { threads_not_listed: 1, ..server().activity }, ..server() },
+            client,
+        ]);
+        let merged = merged.unwrap();
+        assert_eq!(
+            merged.series[1].counters["count"].iter().try_fold(0, |sum: u64, one| sum.checked_add(*one)),
+            Some(u64::MAX)
+        );
+        assert_eq!(merged.threads_not_listed, u64::MAX);
+        // A megabyte of times and a megabyte of empty series.
+        let steps = sampled("server", "machine", &vec![1; 500_000], 0, &[]);
+        let mut many = sampled("client", "client", &[1, 2], 0, &[]);
+        many.activity.series = vec![many.activity.series[0].clone(); 20_000];
+        let error = merge(vec![steps, many]).unwrap_err().to_string();
+        assert_eq!(error, "what the hosts did: found 10000500000 values, expected at most 16777216");
     }
 }

@@ -18,7 +18,8 @@ use quiclab_record::ClockSeen;
 use super::activity::{self, Sampled};
 
 /// What one host handed over.
-pub(super) struct Handed {
+#[derive(Debug)]
+pub struct Handed {
     /// What there is.
     pub manifest: Manifest,
     /// The bytes of its blobs, one after the other.
@@ -31,7 +32,7 @@ const SENDER: &str = "tap/sender";
 const BEHIND: &str = "tap/behind-bottleneck";
 
 /// What the hosts said of a run, together. `outcome` is what became of it.
-pub(super) fn report(
+pub fn report(
     outcome: Outcome,
     server: &Report,
     wire: Option<&Report>,
@@ -61,8 +62,8 @@ pub(super) fn report(
 }
 
 /// What is to be changed in the captures.
-#[derive(Clone, Copy)]
-pub(super) struct Corrections<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Corrections<'a> {
     /// The clock of the client's host; `None` where nothing is known of it.
     pub client: Option<&'a ClockSeen>,
     /// That of the sniffer.
@@ -76,7 +77,7 @@ pub(super) struct Corrections<'a> {
 ///
 /// # Errors
 /// Where a host's answer makes no sense, or the disk is full.
-pub(super) fn write(path: &Path, report: Report, handed: &mut [Handed], corrections: Corrections) -> Result<()> {
+pub fn write(path: &Path, report: Report, handed: &mut [Handed], corrections: Corrections) -> Result<()> {
     let Corrections { client, sniffer, sniffed } = corrections;
     let client_behind_ns = |time_ns| client.map_or(0, |clock| clock.server_ahead_at(time_ns));
     let mut sampled = Vec::new();
@@ -122,7 +123,7 @@ pub(super) fn write(path: &Path, report: Report, handed: &mut [Handed], correcti
     }
     if !sampled.is_empty() {
         sampled.sort_by_key(|one| std::cmp::Reverse(one.role));
-        let json = serde_json::to_vec(&activity::merge(sampled))?;
+        let json = serde_json::to_vec(&activity::merge(sampled)?)?;
         file.seek(SeekFrom::Start(end))?;
         file.write_all(&json)?;
         blobs.push(Blob { name: ACTIVITY.to_owned(), offset: end, length: json.len() as u64 });

@@ -7,7 +7,7 @@ use quiclab_orders::hosts::Exchange;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Offset {
+pub struct Offset {
     /// When, by the client's clock.
     pub at_ns: u64,
     /// The server's clock less the client's.
@@ -19,7 +19,7 @@ pub(super) struct Offset {
 }
 
 /// The offset by these exchanges; `None` without any that makes sense.
-pub(super) fn offset(exchanges: &[Exchange]) -> Option<Offset> {
+pub fn offset(exchanges: &[Exchange]) -> Option<Offset> {
     let (round_trip, best) =
         exchanges.iter().filter_map(|one| Some((round_trip(one)?, one))).min_by_key(|(trip, _)| *trip)?;
     let there = i128::from(best.arrived_ns) - i128::from(best.sent_ns);

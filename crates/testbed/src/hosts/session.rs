@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write, copy},
+    io::{BufReader, Read, Seek, SeekFrom, Write, copy},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
@@ -18,14 +18,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use quiclab_orders::{
-    hosts::{Answer, HEARTBEAT_SECONDS},
-    slot::{MANIFEST_ROOM, Manifest},
-};
+use quiclab_orders::hosts::HEARTBEAT_SECONDS;
 
 use super::{
     inventory::HostEntry,
-    spool::{Spool, fill},
+    messages::{MessageReader, WORD, What},
+    spool::Spool,
 };
 
 /// What one of several hosts said or did.
@@ -36,30 +34,12 @@ pub(super) struct Event {
     pub what: What,
 }
 
-/// What a host can say or do.
-pub(super) enum What {
-    /// A line of the script that starts the agent.
-    Word(String),
-    /// An answer.
-    Answer(Answer),
-    /// What a run left, with the bytes of its blobs.
-    Results(Box<Manifest>, File),
-    /// The session has ended, for this reason.
-    Gone(String),
-}
-
-/// Begins the lines of the script.
-const WORD: &str = "quiclab-agent: ";
 /// The agent there is the right one.
 pub(super) const HAS_AGENT: &str = "is there";
 /// The script waits for the agent's bytes.
 pub(super) const NEEDS_AGENT: &str = "is needed";
 /// The agent arrived.
 pub(super) const GOT_AGENT: &str = "has arrived";
-/// Most lines of the host's own that are skipped before the script's first one.
-const MOST_NOISE: usize = 1000;
-/// The longest answer: a manifest, which has this much room in a slot.
-const LONGEST_LINE: u64 = MANIFEST_ROOM;
 /// How long ssh may take to connect, and to notice a dead link while connected, in seconds.
 const CONNECT_SECONDS: u32 = 15;
 const ALIVE_SECONDS: u32 = 5;
@@ -106,7 +86,7 @@ impl Session {
         let input = Arc::new(Mutex::new(child.stdin.take()));
         let label = entry.label();
         let has_spoken = Arc::new(AtomicBool::new(false));
-        let output = BufReader::with_capacity(1 << 18, output);
+        let output = MessageReader::new(BufReader::with_capacity(1 << 18, output));
         let reader = Reader { host, output, events, spool, said, has_spoken: has_spoken.clone() };
         thread::Builder::new().name(format!("ssh {label}")).spawn(move || reader.read())?;
         let (beats, stop) = channel::<()>();
@@ -218,7 +198,7 @@ fn script(entry: &HostEntry, visitor: &Visitor, bytes: u64) -> String {
 
 struct Reader {
     host: usize,
-    output: BufReader<ChildStdout>,
+    output: MessageReader<BufReader<ChildStdout>>,
     events: SyncSender<Event>,
     spool: Arc<Mutex<Spool>>,
     said: File,
@@ -238,46 +218,13 @@ impl Reader {
     }
 
     fn read_all(&mut self) -> Result<()> {
-        let mut noise = 0;
-        loop {
-            let mut line = Vec::new();
-            if self.output.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
-                return Ok(());
-            }
-            let what = match serde_json::from_slice(&line) {
-                Ok(Answer::Results(manifest)) => {
-                    let file = self.blobs(&manifest)?;
-                    What::Results(manifest, file)
-                }
-                Ok(answer) => What::Answer(answer),
-                Err(error) if self.has_spoken.load(Ordering::Acquire) => {
-                    return Err(anyhow!("the agent's answer cannot be read: {error}"));
-                }
-                Err(_) => match std::str::from_utf8(&line).ok().and_then(|line| line.trim_end().strip_prefix(WORD)) {
-                    Some(word) => What::Word(word.to_owned()),
-                    // Shells of some hosts greet everybody.
-                    None if noise < MOST_NOISE => {
-                        noise += 1;
-                        continue;
-                    }
-                    None => return Err(anyhow!("the host says too much before the agent starts")),
-                },
-            };
-            if matches!(what, What::Answer(_)) {
-                self.has_spoken.store(true, Ordering::Release);
-            }
+        while let Some(what) = self.output.next(self.host, &self.spool)? {
+            self.has_spoken.store(self.output.has_answered(), Ordering::Release);
             if self.events.send(Event { host: self.host, what }).is_err() {
-                return Ok(());
+                break;
             }
         }
-    }
-
-    /// Keeps the bytes behind a manifest.
-    fn blobs(&mut self, manifest: &Manifest) -> Result<File> {
-        let opened = self.spool.lock().unwrap_or_else(PoisonError::into_inner).open(self.host, manifest);
-        let (mut file, length) = opened?;
-        fill(&mut file, self.output.by_ref(), length)?;
-        Ok(file)
+        Ok(())
     }
 }
 

@@ -26,7 +26,7 @@ const CAPTURE_FLOOR_BYTES: u64 = 16 << 20;
 
 /// Where results of the present run go.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub struct Spool {
     folder: PathBuf,
     /// What the run was told to leave; `None` while there is no run.
     orders: Option<Box<Orders>>,

@@ -22,7 +22,8 @@ use quiclab_orders::{
 
 use super::{
     inventory::Inventory,
-    session::{Event, GOT_AGENT, HAS_AGENT, NEEDS_AGENT, Session, Visitor, What, with_hint},
+    messages::What,
+    session::{Event, GOT_AGENT, HAS_AGENT, NEEDS_AGENT, Session, Visitor, with_hint},
     spool::Spool,
 };
 use crate::perform::{Host, Interrupted};

@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod forged;
+pub mod hosts;
 
 use std::{
     io,
@@ -25,12 +26,13 @@ use quiclab_testbed::{
 use quiclab_wire::Capture;
 
 pub use forged::results;
+pub use hosts::hosts;
 
 type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const ALL: [(&str, Target); 4] =
-    [("slot", slot), ("ring", ring), ("results", results), ("program_answer", program_answer)];
+pub const ALL: [(&str, Target); 5] =
+    [("slot", slot), ("ring", ring), ("results", results), ("program_answer", program_answer), ("hosts", hosts)];
 
 /// Length of the slot of these runs.
 const SLOT_BYTES: u64 = MANIFEST_ROOM + (1 << 20);

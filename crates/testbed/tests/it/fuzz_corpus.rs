@@ -31,6 +31,11 @@ fn answers_of_programs_are_survived() {
 }
 
 #[test]
+fn answers_of_hosts_are_survived() {
+    replay::one(Path::new(CORPORA), &targets::ALL, "hosts");
+}
+
+#[test]
 fn every_corpus_has_a_target() {
     // Archives of images have a test of their own.
     replay::every_corpus_has_a_target(Path::new(CORPORA), &targets::ALL, &["oci"]);

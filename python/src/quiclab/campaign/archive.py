@@ -109,7 +109,10 @@ def unpack(packed: bytes, into: Path, name: str | None = None) -> None:
                         f"archive: found {member.name!r}, a link or a device, expected files and folders"
                     )
                 archive.extract(member, into, filter="data")
-    except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile) as error:
+    except ArchiveError:
+        raise
+    except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, ValueError, OverflowError) as error:
+        # Of these, the last two are of names and numbers that no file can have.
         raise ArchiveError(f"found no archive that can be unpacked: {error}") from error
 
 
