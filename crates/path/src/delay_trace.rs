@@ -8,7 +8,13 @@ use crate::{
     fifo::Fifo,
     packet::Packet,
     random::Random,
-    spec::{Kernel, SettingValue, StageKind, build::Part, declare::stage_settings, value::unexpected},
+    spec::{
+        declare::stage_settings,
+        kernel::Kernel,
+        kind::StageKind,
+        part::Part,
+        value::{SettingValue, unexpected},
+    },
     stage::{Backlog, Out, Stage},
 };
 

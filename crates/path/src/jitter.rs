@@ -8,7 +8,7 @@ use crate::{
     content::Payload,
     packet::Packet,
     random::Random,
-    spec::{Kernel, StageKind, build::Part, declare::stage_settings, value::words},
+    spec::{declare::stage_settings, kernel::Kernel, kind::StageKind, part::Part, value::words},
     stage::{Backlog, Out, Stage},
 };
 

@@ -3,6 +3,7 @@
 //! Pure: time and random streams are arguments, so the simulator and a forwarder of real packets run the same stages. Does not read what a
 //! packet carries: whoever hands it in may say ([`content`]). Read first: [`pipeline::Pipeline`], then [`stage::Stage`]; a stage is a file, and a line here.
 
+pub mod backlog;
 pub mod bit_errors;
 pub mod clock;
 pub mod content;

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::VecDeque};
 use quiclab_units::{Duration, Time};
 
 use crate::{
-    loss::content::RuleReport,
+    loss::rule_report::RuleReport,
     packet::Packet,
     stage::{Backlog, DropCause, Out, Stage},
     usage::Usage,

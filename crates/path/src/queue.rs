@@ -4,11 +4,13 @@ pub mod codel;
 pub mod drop_head;
 pub mod drop_tail;
 pub mod fq_codel;
+pub mod limit;
 pub mod lossy;
 pub mod netem;
 pub mod pie;
 pub mod red;
 
+pub use limit::Limit;
 use quiclab_units::Time;
 
 use crate::{
@@ -56,24 +58,5 @@ impl<P> QueueDiscipline<P> for Box<dyn QueueDiscipline<P>> {
 
     fn ready_time(&self) -> Option<Time> {
         (**self).ready_time()
-    }
-}
-
-/// How much a queue holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// It holds so many packets.
-    Packets(u64),
-    /// It holds so many bytes.
-    Bytes(u64),
-}
-
-impl Limit {
-    /// True where one more packet of `bytes` bytes fits beside what waits.
-    pub fn has_room(self, waiting: Backlog, bytes: u32) -> bool {
-        match self {
-            Self::Packets(most) => waiting.packets < most,
-            Self::Bytes(most) => waiting.bytes + u64::from(bytes) <= most,
-        }
     }
 }

@@ -10,7 +10,13 @@ use crate::{
     packet::Packet,
     queue::QueueDiscipline,
     random::Random,
-    spec::{Kernel, SettingValue, StageKind, build::Part, declare::stage_settings, value::unexpected},
+    spec::{
+        declare::stage_settings,
+        kernel::Kernel,
+        kind::StageKind,
+        part::Part,
+        value::{SettingValue, unexpected},
+    },
     stage::{Backlog, Out, Stage},
 };
 

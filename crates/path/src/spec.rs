@@ -7,6 +7,8 @@
 pub mod build;
 pub mod declare;
 pub mod kernel;
+pub mod kind;
+pub mod part;
 pub mod reference;
 pub mod value;
 
@@ -15,12 +17,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use toml::{Table, Value};
 
 use self::{
-    build::{Part, check_order},
+    build::check_order,
     declare::{Declared, variant},
+    part::Part,
 };
 pub use self::{
     declare::{SettingDeclaration, StageDeclaration},
     kernel::Kernel,
+    kind::StageKind,
     value::{PacketNumbers, SettingValue},
 };
 use crate::{content::Payload, random::Random};
@@ -33,36 +37,6 @@ pub struct StageSpec {
     pub name: String,
     /// What it does.
     pub settings: StageSettings,
-}
-
-/// What every kind of stage can do with its settings.
-pub trait StageKind: Declared {
-    /// What it becomes in a pipeline.
-    ///
-    /// # Errors
-    /// Settings that do not go together.
-    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String>;
-
-    /// What the kernel's queueing disciplines make of it.
-    fn kernel(&self) -> Kernel;
-
-    /// What a file may not ask for, though it could be built.
-    ///
-    /// # Errors
-    /// The key, and what is wrong.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Whether it changes bytes, which only whoever forwards real packets can do.
-    fn changes_bytes(&self) -> bool {
-        false
-    }
-
-    /// Longest time that it can hold a packet while nothing waits for a rate; an upper bound where there is one.
-    fn longest_delay(&self) -> Duration {
-        Duration::ZERO
-    }
 }
 
 /// Lists the stages.

@@ -2,9 +2,11 @@
 
 use quiclab_units::{Duration, Time};
 
+pub use crate::backlog::Backlog;
+
 use crate::{
     edits::ByteChange,
-    loss::content::RuleReport,
+    loss::rule_report::RuleReport,
     packet::{Ecn, Packet},
     usage::Usage,
 };
@@ -45,29 +47,6 @@ pub trait Stage<P> {
     /// How a link was used up to `now`, if everything due by then was done; `None` of other stages.
     fn usage(&self, _now: Time) -> Option<Usage> {
         None
-    }
-}
-
-/// What waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Packets.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-impl Backlog {
-    /// One packet more.
-    pub fn add(&mut self, bytes: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(bytes);
-    }
-
-    /// One packet less.
-    pub fn remove(&mut self, bytes: u32) {
-        self.packets -= 1;
-        self.bytes -= u64::from(bytes);
     }
 }
 

@@ -27,7 +27,7 @@ use quiclab_report::{Comparison, Question, ReportInput};
 use quiclab_testbed::{
     laboratory::Laboratory,
     perform::Interrupted,
-    testbed::{default_testbed, testbed},
+    registry::{default_testbed, testbed},
 };
 
 use crate::{

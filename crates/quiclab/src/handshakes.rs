@@ -9,11 +9,11 @@ use quiclab_experiment::{AnyRun, Overrides};
 use quiclab_metrics::Metrics;
 use quiclab_testbed::{
     laboratory::Laboratory,
+    registry::testbed,
     sim::{
         testbed::NAME,
         transfers::{HandshakeCosts, HandshakeSeen},
     },
-    testbed::testbed,
 };
 use quiclab_trace::{RunColumn, write_runs};
 use serde::Serialize;

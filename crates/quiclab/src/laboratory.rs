@@ -13,8 +13,9 @@ use quiclab_testbed::{
     cache::Cache,
     hosts::{Hosts, NAME},
     laboratory::Laboratory,
+    registry::{default_testbed, testbed},
     stack_store::StackRequest,
-    testbed::{Testbed, default_testbed, testbed},
+    testbed::Testbed,
 };
 
 use crate::{cli::StackOptions, prepared_archive, progress};

@@ -23,8 +23,8 @@ use quiclab_perf::{ExchangeInterval, Interval, Summary, iperf, iperf_of_both, ip
 use quiclab_roofline::{Protocol, profile::Profiler};
 use quiclab_testbed::{
     loopback::{self, Network, Root, Scratch},
+    registry::testbed,
     stack::Source,
-    testbed::testbed,
 };
 use serde_json::Value;
 

@@ -11,8 +11,8 @@ use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     lock::remove_leftovers,
     perform::PerformError,
+    registry::refusal,
     sim::testbed::NAME as SIMULATOR,
-    testbed::refusal,
 };
 use serde_json::{Value, json};
 

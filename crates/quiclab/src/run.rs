@@ -28,8 +28,8 @@ use quiclab_testbed::{
     laboratory::Laboratory,
     netns::NAME as NETNS,
     perform::Interrupted,
+    registry::{default_testbed, refusal, testbed},
     sim::testbed::NAME as SIMULATOR,
-    testbed::{default_testbed, refusal, testbed},
 };
 use serde_json::{Value, json};
 

@@ -13,7 +13,8 @@ use quiclab_record::{AnyRecord, Contents, RecordError, Records, RunFile, differe
 use quiclab_testbed::{
     laboratory::{Laboratory, Variables},
     perform::PerformError,
-    testbed::{is_sample, testbed_of},
+    registry::testbed_of,
+    testbed::is_sample,
 };
 use quiclab_units::ShowPath;
 use serde_json::json;

@@ -37,6 +37,8 @@ pub use scratch::Scratch;
 pub use sums::TREE;
 pub use verify::{Care, Damage, Verifying};
 
+/// Folder of imported stacks below the cache's.
+pub const IMPORTED: &str = "imported";
 /// Lists the files of a cached thing with their sizes.
 const CONTENTS: &str = "contents";
 

@@ -14,4 +14,5 @@ pub mod kernel_build;
 pub mod kernel_module;
 pub mod process;
 pub mod shell;
+pub mod siblings;
 pub mod stack;

@@ -25,7 +25,6 @@ use crate::{
 
 pub use content::{all_files, name_below};
 pub use made::{Made, make};
-pub use objects::beside;
 
 /// The manifest's name in a stack's folder.
 pub const MANIFEST: &str = "stack.toml";
@@ -35,8 +34,6 @@ const MOST_MANIFEST_BYTES: u64 = 1 << 20;
 pub const MOUNTED: &str = "/stack";
 /// Length of the NVDIMM that carries a stack's own files. QEMU wants these lengths to be multiples of 128 MiB.
 pub const STACK_BYTES: u64 = 512 << 20;
-/// Folder of imported stacks below the cache's.
-pub const IMPORTED: &str = "imported";
 /// What a build leaves, in its folder of the cache.
 const FILES: &str = "stack.erofs";
 const UUID: &str = "7175696c-6162-4000-8000-000000000002";

@@ -20,9 +20,10 @@ use crate::{
     lock::RecordLock,
     perform::{Host, Interrupted, PerformError, Performed},
     quiet::Watch,
+    registry::refusal,
     sim::transfers::{HandshakeCosts, HandshakeSeen},
     stack_store::{StackRequest, StackStore},
-    testbed::{Built, Manifests, Place, Task, Testbed, refusal},
+    testbed::{Built, Manifests, Place, Task, Testbed},
 };
 
 use outcome::keep_failure;

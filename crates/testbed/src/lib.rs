@@ -1,6 +1,6 @@
 //! Where a run happens, and the record it leaves.
 //!
-//! [`testbed::Testbed`] says what a testbed can do, [`testbed::TESTBEDS`] lists them: [`vm`], QEMU in virtual time, [`sim`], models
+//! [`testbed::Testbed`] says what a testbed can do, [`registry::TESTBEDS`] lists them: [`vm`], QEMU in virtual time, [`sim`], models
 //! and stacks without sockets in virtual time, and [`netns`], namespaces of this machine in real time. Beside them [`loopback`], in real time and without measurements, for endpoints that are being
 //! written. A [`laboratory::Laboratory`] is a testbed with its stacks: it builds, prepares and performs. Read first: [`testbed`],
 //! [`laboratory`], then [`vm`]; `quiclab-record` is what a run leaves.
@@ -20,6 +20,7 @@ pub mod netns;
 pub mod oci;
 pub mod perform;
 pub mod quiet;
+pub mod registry;
 pub mod sandbox;
 pub mod sim;
 pub mod stack_store;

@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::StackManifest;
 
 use crate::{
-    cache::Cache,
-    stack::{IMPORTED, MANIFEST, Source, own::add_own_stacks, source, sources},
+    cache::{Cache, IMPORTED},
+    stack::{MANIFEST, Source, own::add_own_stacks, source, sources},
     testbed::Testbed,
 };
 

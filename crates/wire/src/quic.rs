@@ -3,6 +3,7 @@
 mod connection;
 mod connection_id;
 mod fields;
+mod form;
 mod frames;
 mod header;
 mod hello;
@@ -15,6 +16,7 @@ mod tls_handshake;
 
 pub(crate) use connection::{Buffers, Connection};
 pub use connection_id::{ConnectionId, MAXIMUM_CONNECTION_ID_BYTES};
+pub use form::QuicForm;
 pub use frames::{Ack, ExtensionFrame, FrameError, QuicFrame, parse_frames};
 pub(crate) use header::LongHeader;
 pub use header::{VERSION_1, VERSION_2, long_header_form, offered_versions};
@@ -25,39 +27,6 @@ pub use packet::{Decryption, QuicPacket};
 pub use protection::CipherSuite;
 pub(crate) use protection::retry_is_genuine as is_genuine_retry;
 pub use tls_handshake::TlsHandshake;
-
-/// The form of a QUIC packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum QuicForm {
-    /// Long header, Initial.
-    Initial,
-    /// Long header, 0-RTT.
-    ZeroRtt,
-    /// Long header, Handshake.
-    Handshake,
-    /// Long header, Retry.
-    Retry,
-    /// Long header with version 0.
-    VersionNegotiation,
-    /// Short header: 1-RTT protection (or a stateless reset, which looks the same on purpose).
-    OneRtt,
-    /// Long header of a version this reader does not know.
-    UnknownVersion,
-}
-
-impl QuicForm {
-    /// Index of its packet number space, RFC 9000 section 12.3: 0 Initial, 1 Handshake, 2 application data. `None` for
-    /// packets without numbers.
-    pub fn packet_number_space(self) -> Option<u8> {
-        match self {
-            QuicForm::Initial => Some(0),
-            QuicForm::Handshake => Some(1),
-            QuicForm::ZeroRtt | QuicForm::OneRtt => Some(2),
-            QuicForm::Retry | QuicForm::VersionNegotiation | QuicForm::UnknownVersion => None,
-        }
-    }
-}
 
 /// Whether bytes with the header form bit 0 are a 1-RTT packet; `None` when too few were captured to tell.
 ///

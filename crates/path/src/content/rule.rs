@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use toml::Value;
 
 use super::{Content, PacketForm};
-use crate::spec::{SettingValue, value::unexpected};
+use crate::spec::value::{SettingValue, unexpected};
 pub use parse::RuleError;
 
 /// Connections that a rule keeps a state for. It does not match datagrams of others.

@@ -5,34 +5,13 @@ use quiclab_units::Time;
 
 use crate::{
     content::Payload,
+    loss::gilbert_elliott::GilbertElliott,
     packet::Packet,
     probability::Probability,
     random::Random,
-    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
+    spec::{declare::stage_settings, kernel::Kernel, kind::StageKind, part::Part},
     stage::{DropCause, Out, Stage},
 };
-
-/// The four probabilities of the model, all per packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GilbertElliott {
-    /// Probability of a change from good to bad.
-    pub to_bad: Probability,
-    /// Probability of a change from bad to good.
-    pub to_good: Probability,
-    /// Probability of a loss while the channel is good.
-    pub loss_in_good: Probability,
-    /// Probability of a loss while the channel is bad.
-    pub loss_in_bad: Probability,
-}
-
-impl GilbertElliott {
-    /// The share of packets that are lost in the long run; `None` where the channel stays in the state in which it begins.
-    pub fn mean_loss(&self) -> Option<f64> {
-        let (to_bad, to_good) = (self.to_bad.get(), self.to_good.get());
-        let bad = to_bad / (to_bad + to_good);
-        bad.is_finite().then(|| bad * self.loss_in_bad.get() + (1.0 - bad) * self.loss_in_good.get())
-    }
-}
 
 /// Random loss in bursts. The channel begins good, and may change after each packet.
 #[derive(Clone, Debug)]

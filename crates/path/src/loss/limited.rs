@@ -7,7 +7,7 @@ use crate::{
     packet::Packet,
     probability::Probability,
     random::Random,
-    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
+    spec::{declare::stage_settings, kernel::Kernel, kind::StageKind, part::Part},
     stage::{DropCause, Out, Stage},
 };
 

@@ -8,7 +8,7 @@ use crate::{
     content::Payload,
     packet::Packet,
     random::Random,
-    spec::{Kernel, PacketNumbers, StageKind, build::Part, declare::stage_settings},
+    spec::{declare::stage_settings, kernel::Kernel, kind::StageKind, part::Part, value::PacketNumbers},
     stage::{DropCause, Out, Stage},
 };
 

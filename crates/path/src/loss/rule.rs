@@ -6,7 +6,7 @@ use crate::{
     content::Payload,
     packet::Packet,
     random::Random,
-    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
+    spec::{declare::stage_settings, kernel::Kernel, kind::StageKind, part::Part},
     stage::{DropCause, Out, Stage},
 };
 

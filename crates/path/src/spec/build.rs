@@ -1,28 +1,7 @@
 //! From a list of stages to the pipeline that the simulator runs.
 
-use super::StageSpec;
-use crate::{
-    content::Payload,
-    pipeline::Pipeline,
-    queue::{QueueDiscipline, netem::Netem},
-    random::Random,
-    stage::Stage,
-};
-
-/// What a stage becomes in a pipeline.
-pub enum Part<P> {
-    /// A stage by itself.
-    Stage(Box<dyn Stage<P>>),
-    /// The queue of the rate that follows.
-    Queue(Box<dyn QueueDiscipline<P>>),
-    /// The same, or a stage by itself where no rate follows.
-    DelayLine(Netem<P>),
-    /// A rate, which needs a queue.
-    Rate(BehindQueue<P>),
-}
-
-/// Makes a stage of a rate and the queue before it.
-pub type BehindQueue<P> = Box<dyn FnOnce(Box<dyn QueueDiscipline<P>>) -> Box<dyn Stage<P>>>;
+use super::{StageSpec, part::Part};
+use crate::{content::Payload, pipeline::Pipeline, random::Random, stage::Stage};
 
 /// The pipeline of one direction, whose random numbers follow from `seed`, the name of the direction, and each stage's own name.
 ///

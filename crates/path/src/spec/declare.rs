@@ -46,7 +46,7 @@ pub trait Declared: Sized {
 }
 
 /// Takes a setting out of a table.
-pub(crate) fn take<T: super::SettingValue>(
+pub(crate) fn take<T: super::value::SettingValue>(
     table: &mut Table,
     key: &str,
     default: Option<T>,
@@ -59,14 +59,14 @@ pub(crate) fn take<T: super::SettingValue>(
 }
 
 /// Puts a setting into a table, unless it is one that is left out.
-pub(crate) fn put<T: super::SettingValue>(table: &mut Table, key: &str, value: &T) {
+pub(crate) fn put<T: super::value::SettingValue>(table: &mut Table, key: &str, value: &T) {
     if let Some(value) = value.write() {
         table.insert(key.to_owned(), value);
     }
 }
 
 /// A default as TOML.
-pub(crate) fn default_text<T: super::SettingValue>(default: Option<T>) -> Option<String> {
+pub(crate) fn default_text<T: super::value::SettingValue>(default: Option<T>) -> Option<String> {
     default.as_ref().and_then(T::write).as_ref().map(super::value::shown)
 }
 
@@ -91,7 +91,7 @@ macro_rules! stage_settings {
 
         impl $crate::spec::declare::Declared for $name {
             fn declaration() -> $crate::spec::declare::StageDeclaration {
-                use $crate::spec::{SettingValue, declare::{SettingDeclaration, StageDeclaration, default_text}};
+                use $crate::spec::{declare::{SettingDeclaration, StageDeclaration, default_text}, value::SettingValue};
                 #[allow(unused_mut, unused_assignments, reason = "not every stage has variants")]
                 let mut variant = None;
                 $(variant = Some((stringify!($variant), $word));)?
@@ -115,7 +115,7 @@ macro_rules! stage_settings {
             }
 
             fn take(table: &mut toml::Table) -> Result<Self, String> {
-                use $crate::spec::SettingValue;
+                use $crate::spec::value::SettingValue;
                 Ok(Self {$(
                     $field: {
                         #[allow(unused_mut, unused_assignments, reason = "not every setting has a default")]

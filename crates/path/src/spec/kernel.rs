@@ -2,7 +2,7 @@
 
 use quiclab_units::Duration;
 
-use crate::{loss::burst::GilbertElliott, probability::Probability};
+use crate::{loss::gilbert_elliott::GilbertElliott, probability::Probability};
 
 /// What the kernel's queueing disciplines make of a stage.
 #[derive(Clone, Debug, PartialEq)]

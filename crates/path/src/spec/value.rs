@@ -5,7 +5,7 @@ use std::{fmt::Display, str::FromStr};
 use quiclab_units::{ByteCount, Duration, Rate};
 use toml::Value;
 
-use crate::{clock::PositiveRate, probability::Probability, queue::Limit};
+use crate::{clock::PositiveRate, probability::Probability, queue::limit::Limit};
 
 /// The value of a setting of a stage.
 pub trait SettingValue: Sized {

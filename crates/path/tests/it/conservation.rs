@@ -10,9 +10,7 @@ use quiclab_path::{
     jitter::{Jitter, JitterDistribution, Order},
     link::Link,
     loss::{
-        burst::{BurstLoss, GilbertElliott},
-        independent::IndependentLoss,
-        list::ListedLoss,
+        burst::BurstLoss, gilbert_elliott::GilbertElliott, independent::IndependentLoss, list::ListedLoss,
         rule::RuleLoss,
     },
     packet::{Ecn, Packet},

@@ -3,7 +3,7 @@
 use quiclab_path::{
     delay::Delay,
     link::Link,
-    loss::burst::{BurstLoss, GilbertElliott},
+    loss::{burst::BurstLoss, gilbert_elliott::GilbertElliott},
     packet::{Ecn, Packet},
     pipeline::Pipeline,
     queue::{

@@ -10,9 +10,9 @@ use anyhow::Result;
 use quiclab_experiment::AnyRun;
 use quiclab_record::RunFile;
 use quiclab_testbed::{
+    registry::{default_testbed, testbed_of},
     stack::all_files,
     stack_store::{StackRequest, StackStore},
-    testbed::{default_testbed, testbed_of},
 };
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use quiclab_testbed::testbed::TESTBEDS;
+use quiclab_testbed::registry::TESTBEDS;
 
 /// Where the stacks are.
 #[derive(Clone, Debug, Default, Args)]

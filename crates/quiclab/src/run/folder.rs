@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use quiclab_testbed::{hash, shell::quoted, testbed::default_testbed};
+use quiclab_testbed::{hash, registry::default_testbed, shell::quoted};
 
 use crate::cli::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
 

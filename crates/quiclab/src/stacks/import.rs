@@ -14,12 +14,7 @@ use quiclab_experiment::{
     run::Http,
     stack::{StackManifest, TEST_CASES},
 };
-use quiclab_testbed::{
-    hash,
-    laboratory::Laboratory,
-    oci,
-    stack::{IMPORTED, MANIFEST},
-};
+use quiclab_testbed::{cache::IMPORTED, hash, laboratory::Laboratory, oci, stack::MANIFEST};
 use serde_json::json;
 
 use super::implementations::{Implementation, imported_name, name_to_import, read};

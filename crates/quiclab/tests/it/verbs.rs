@@ -36,9 +36,16 @@ fn expect(arguments: &[&str], folder: &Path, texts: &[&str]) {
 /// The verbs in the command's own list.
 fn verbs() -> BTreeSet<String> {
     let help = output_of(quiclab().arg("--help")).output;
-    let list = help.split("Commands:").nth(1).expect("a list of verbs");
-    let lines = list.lines().skip(1).take_while(|line| line.starts_with("  "));
-    lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    let (_, list) = help.split_once("The first hour:").expect("a list of verbs");
+    let (list, _) = list.split_once("\nOptions:").expect("options behind it");
+    // Lines that go on are indented more. The verbs for scripts stand in one line.
+    let lines = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let verbs = lines.flat_map(|line| {
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        [first].into_iter().chain(words.take_while(move |_| first.ends_with(',')))
+    });
+    verbs.map(|word| word.trim_end_matches(',').to_owned()).collect()
 }
 
 #[test]

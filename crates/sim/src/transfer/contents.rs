@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use quiclab_path::{
     content::{Content, Direction, Payload},
-    loss::content::RuleReport,
+    loss::rule_report::RuleReport,
     pipeline::{Dropped, Pipeline},
     stage::DropCause,
 };

@@ -30,7 +30,7 @@ impl Cache {
         if held.contains_key(name) {
             return Ok(());
         }
-        let path = self.beside(name, "lock");
+        let path = self.sibling_of(name, "lock");
         let lock = locked(&path, |file| file.lock_shared())
             .or_else(|error| if is_read_only(&error) { Ok(None) } else { Err(error) })
             .with_context(|| path.display().to_string())?;
@@ -54,7 +54,7 @@ impl Cache {
 
     /// The exclusive right to a thing; `None` where a process uses it.
     pub(super) fn try_own(&self, name: &str) -> Result<Option<File>> {
-        let path = self.beside(name, "lock");
+        let path = self.sibling_of(name, "lock");
         let try_lock = |file: &File| match file.try_lock() {
             Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -68,11 +68,11 @@ impl Cache {
 
     /// When a thing was used last, as far as this is known.
     pub(super) fn last_use(&self, name: &str) -> Option<SystemTime> {
-        fs::metadata(self.beside(name, "lock")).and_then(|facts| facts.modified()).ok()
+        fs::metadata(self.sibling_of(name, "lock")).and_then(|facts| facts.modified()).ok()
     }
 
     /// A file about a thing.
-    pub(super) fn beside(&self, name: &str, ending: &str) -> PathBuf {
+    pub(super) fn sibling_of(&self, name: &str, ending: &str) -> PathBuf {
         self.path(&format!("{USED}/{name}.{ending}"))
     }
 }

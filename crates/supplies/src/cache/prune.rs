@@ -10,8 +10,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{Cache, Origin};
-use crate::stack::{IMPORTED, beside};
+use super::{Cache, IMPORTED, Origin};
+use crate::siblings::sibling;
 
 /// Folders of the cache with things in them, and what these are.
 const KINDS: &[(&str, &str)] = &[
@@ -79,7 +79,7 @@ impl Cache {
                 let name = format!("{kind}/{name}");
                 // It was removed meanwhile.
                 let Ok(facts) = fs::metadata(&path) else { continue };
-                let made = if *kind == BUILD { modified(&beside(&path, "log")) } else { None };
+                let made = if *kind == BUILD { modified(&sibling(&path, "log")) } else { None };
                 let made = made.or(facts.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
                 things.push(Thing {
                     used: self.last_use(&name).map_or(made, |used| used.max(made)),
@@ -152,8 +152,8 @@ impl Cache {
             renamed => renamed.with_context(|| thing.path.display().to_string())?,
         }
         let besides = match thing.name.starts_with("build/") {
-            true => ["log", "from"].map(|ending| beside(&thing.path, ending)),
-            false => ["json", "lock"].map(|ending| self.beside(&thing.name, ending)),
+            true => ["log", "from"].map(|ending| sibling(&thing.path, ending)),
+            false => ["json", "lock"].map(|ending| self.sibling_of(&thing.name, ending)),
         };
         for path in besides {
             let _ = fs::remove_file(path);
@@ -165,7 +165,7 @@ impl Cache {
         if !thing.name.starts_with("build/") {
             return self.try_own(&thing.name);
         }
-        let path = beside(&thing.path, "lock");
+        let path = sibling(&thing.path, "lock");
         let lock = File::options().create(true).append(true).open(&path).with_context(|| path.display().to_string())?;
         Ok(lock.try_lock().is_ok().then_some(lock))
     }

@@ -68,7 +68,7 @@ impl Cache {
         }
         let now = seconds_now();
         let files = sums::files(folder)?;
-        let stamp_path = self.name_of(folder).map(|name| self.beside(&name, "json"));
+        let stamp_path = self.name_of(folder).map(|name| self.sibling_of(&name, "json"));
         let stamp = stamp_path.as_ref().and_then(|path| read_stamp(path));
         let facts = files.iter().map(|(path, facts)| (sums::escaped(path), facts.clone())).collect::<BTreeMap<_, _>>();
         if care == Care::Default && stamp.as_ref().is_some_and(|stamp| stamp.holds_for(&facts, now)) {

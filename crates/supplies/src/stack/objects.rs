@@ -2,13 +2,13 @@
 
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result};
 
-use crate::process::wait_for;
+use crate::{process::wait_for, siblings::sibling};
 
 /// Makes the folder `objects` ready for a build in the folder `source`, and keeps other builds from it until the file is dropped.
 ///
@@ -21,10 +21,10 @@ pub(super) fn claim(objects: &Path, source: &Path, stop: &AtomicBool) -> Result<
     let place = |path: &Path| path.display().to_string();
     let parent = objects.parent().context("a folder of objects is in a folder")?;
     fs::create_dir_all(parent).with_context(|| place(parent))?;
-    let lock = beside(objects, "lock");
+    let lock = sibling(objects, "lock");
     let file = File::create(&lock).with_context(|| place(&lock))?;
     wait_for(&file, stop).with_context(|| place(&lock))?;
-    let note = beside(objects, "from");
+    let note = sibling(objects, "from");
     let from = fs::canonicalize(source).with_context(|| place(source))?;
     let is_own = fs::read(&note).is_ok_and(|noted| noted == from.as_os_str().as_encoded_bytes());
     if !is_own {
@@ -35,12 +35,4 @@ pub(super) fn claim(objects: &Path, source: &Path, stop: &AtomicBool) -> Result<
     }
     fs::create_dir_all(objects).with_context(|| place(objects))?;
     Ok(file)
-}
-
-/// A file beside a folder; the folder's name may have a dot.
-pub fn beside(folder: &Path, ending: &str) -> PathBuf {
-    let mut name = folder.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
 }

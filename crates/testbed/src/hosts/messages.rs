@@ -17,7 +17,7 @@ use super::spool::{Spool, fill};
 
 /// Begins the lines of the script.
 pub(super) const WORD: &str = "quiclab-agent: ";
-/// More lines of the host's own before the script's first one are too many.
+/// Most lines of the host's own that are skipped before the script's first one.
 const MOST_NOISE: usize = 1000;
 /// The longest answer: a manifest, which has this much room in a slot.
 const LONGEST_LINE: u64 = MANIFEST_ROOM;
@@ -44,7 +44,7 @@ pub struct MessageReader<R> {
 }
 
 impl<R: BufRead> MessageReader<R> {
-    /// From its beginning.
+    /// Reads an output from its beginning.
     pub fn new(output: R) -> Self {
         Self { output, noise: 0, has_answered: false }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::run::Run;
 use quiclab_orders::forwarder::{Drop, ForwarderReport, RuleCounts, StageReport};
-use quiclab_path::{content::rule::MatchCounts, loss::content::RuleReport, spec::StageSettings};
+use quiclab_path::{content::rule::MatchCounts, loss::rule_report::RuleReport, spec::StageSettings};
 use quiclab_record::{DropSeen, ForwarderSeen, LatenessSeen, PathSeen, StageSeen, SuperPacketsSeen};
 use quiclab_units::{Duration, shown};
 

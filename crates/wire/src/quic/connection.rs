@@ -2,7 +2,10 @@
 
 mod one_rtt;
 
+use super::connection_id::ConnectionId;
+use super::form::QuicForm;
 use super::frames::{QuicFrame, parse_frames};
+use super::header::LongHeader;
 use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, DEFAULT_MAX_ACK_DELAY_MS, Hello, TransportParameters};
 use super::initial::InitialKeys;
 use super::keys::{Keys, NotOpened, OneRttKeys, Opened, ProtectedPacket, open, suites_of};
@@ -10,7 +13,6 @@ use super::packet::{Decryption, QuicPacket};
 use super::packet_number::Numbers;
 use super::protection::{CipherSuite, Secret, initial_secret};
 use super::tls_handshake::TlsHandshake;
-use super::{ConnectionId, LongHeader, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
 

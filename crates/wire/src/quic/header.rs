@@ -1,8 +1,8 @@
 //! Packet headers: RFC 8999, RFC 9000 section 17, RFC 9369 section 3.
 
-use super::QuicForm;
 use super::connection_id::ConnectionId;
 use super::fields::Fields;
+use super::form::QuicForm;
 
 /// QUIC version 1, RFC 9000 section 15.
 pub const VERSION_1: u32 = 0x0000_0001;

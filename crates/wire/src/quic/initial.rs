@@ -1,9 +1,10 @@
 //! Keys of Initial packets: from which connection ID they come.
 
+use super::connection_id::ConnectionId;
+use super::header::LongHeader;
 use super::keys::{Keys, NotOpened, Opened, ProtectedPacket, open};
 use super::packet_number::Numbers;
 use super::protection::initial_secret;
-use super::{ConnectionId, LongHeader};
 use crate::role::Role;
 
 /// Connection IDs from which Initial keys may come: one, one more for each Retry. More is an attack on the reader.

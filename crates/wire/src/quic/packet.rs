@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::connection_id::ConnectionId;
+use super::form::QuicForm;
 use super::frames::FrameError;
-use super::{ConnectionId, QuicForm};
 
 /// How far the protection of a packet could be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

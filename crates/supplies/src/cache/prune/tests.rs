@@ -9,7 +9,7 @@ fn three() -> (tempfile::TempDir, Cache) {
     for (age, name) in [(3, "image/a"), (2, "stack/b"), (1, "state/c")] {
         cache.folder(name, |folder| Ok(fs::write(folder.join("file"), [1; 100_000])?)).unwrap();
         let used = SystemTime::now() - Duration::from_secs(3600 * age);
-        for path in [cache.beside(name, "lock"), cache.path(name)] {
+        for path in [cache.sibling_of(name, "lock"), cache.path(name)] {
             File::open(path).unwrap().set_modified(used).unwrap();
         }
     }

@@ -17,13 +17,13 @@ fn cached() -> (tempfile::TempDir, Cache, PathBuf) {
 }
 
 fn stamp_of(cache: &Cache) -> Option<Stamp> {
-    read_stamp(&cache.beside("image/one", "json"))
+    read_stamp(&cache.sibling_of("image/one", "json"))
 }
 
 /// Writes the stamp as if the files had been read `seconds` later than they were.
 fn shift(cache: &Cache, seconds: i64) {
     let stamp = stamp_of(cache).unwrap();
-    write_stamp(&cache.beside("image/one", "json"), &Stamp { at_seconds: stamp.at_seconds + seconds, ..stamp })
+    write_stamp(&cache.sibling_of("image/one", "json"), &Stamp { at_seconds: stamp.at_seconds + seconds, ..stamp })
         .unwrap();
 }
 
@@ -95,10 +95,10 @@ fn a_stamp_is_believed_unless_care_is_thorough() {
     let files = sums::files(&folder).unwrap().into_iter();
     let files = files.map(|(path, facts)| (sums::escaped(&path), (facts, "unread".to_owned()))).collect();
     let at_seconds = seconds_now();
-    write_stamp(&cache.beside("image/one", "json"), &Stamp { boot: boot(), at_seconds, files }).unwrap();
+    write_stamp(&cache.sibling_of("image/one", "json"), &Stamp { boot: boot(), at_seconds, files }).unwrap();
     std::thread::sleep(Duration::from_secs(SETTLED_SECONDS as u64 + 1));
     let stamp = Stamp { at_seconds: seconds_now(), ..stamp_of(&cache).unwrap() };
-    write_stamp(&cache.beside("image/one", "json"), &stamp).unwrap();
+    write_stamp(&cache.sibling_of("image/one", "json"), &stamp).unwrap();
     cache.verify(&folder, Care::Default).unwrap();
     assert!(cache.verify(&folder, Care::Thorough).is_err());
 }
