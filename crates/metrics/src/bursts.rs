@@ -2,6 +2,7 @@
 //! evidence. docs/concepts/bursts.md says how far to trust it.
 
 mod bucket;
+pub(crate) mod cause;
 mod causes;
 mod shares;
 mod train;
@@ -9,9 +10,9 @@ mod train;
 use std::collections::BTreeMap;
 
 use quiclab_units::{Duration, Time};
-use serde::{Deserialize, Serialize};
 
 use self::bucket::BucketMeter;
+pub use self::cause::{Burst, BurstCause};
 use self::causes::SenderPattern;
 use self::shares::Shares;
 use self::train::Train;
@@ -32,74 +33,6 @@ const BACK_TO_BACK_SLACK_NS: u64 = 2_000;
 /// ...unless they are longer than this: a frame of 1514 bytes takes 12.1 µs at 1 Gbit/s. A loop of system calls on a slow
 /// machine has gaps just as even, and longer ones.
 const BACK_TO_BACK_MOST_NS: u64 = 15_000;
-
-/// What most likely made a sender send a long train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BurstCause {
-    /// Nothing was acknowledged yet: the initial window.
-    StartUp,
-    /// The ACK before it ended a loss recovery.
-    RecoveryEnd,
-    /// The stack planned to send the packets apart, and they left together: its timer, or who held the CPU, was late.
-    LateTimer,
-    /// Handed over together: one system call for many packets (GSO, sendmmsg), or one release by the queueing discipline.
-    /// Planned for the same time, or back to back at line rate.
-    Batch,
-    /// Nothing was in flight: the application had had nothing to send.
-    ApplicationPause,
-    /// The window had room for more, and the train has the length of the sender's longest trains of that kind: the pacer's
-    /// bucket was full, and the train emptied it.
-    Bucket,
-    /// ACKs freed so much window at once, by what they acknowledged and by what they showed to be lost.
-    Ack,
-    /// None of these.
-    Unknown,
-}
-
-impl BurstCause {
-    /// All causes, in the order in which they are looked for.
-    pub const ALL: [BurstCause; 8] = [
-        BurstCause::StartUp,
-        BurstCause::RecoveryEnd,
-        BurstCause::LateTimer,
-        BurstCause::Batch,
-        BurstCause::ApplicationPause,
-        BurstCause::Bucket,
-        BurstCause::Ack,
-        BurstCause::Unknown,
-    ];
-
-    /// The cause in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            BurstCause::StartUp => "start-up",
-            BurstCause::RecoveryEnd => "end of recovery",
-            BurstCause::LateTimer => "late timer",
-            BurstCause::Batch => "batch (GSO, sendmmsg, qdisc)",
-            BurstCause::ApplicationPause => "application pause",
-            BurstCause::Bucket => "full bucket of the pacer",
-            BurstCause::Ack => "ACK",
-            BurstCause::Unknown => "unknown",
-        }
-    }
-}
-
-/// A long train with its cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Burst {
-    /// Time from the sender's first packet to the beginning of the train, in ns.
-    pub start_ns: u64,
-    /// Packets in it.
-    pub packets: u64,
-    /// Bytes of their frames.
-    pub bytes: u64,
-    /// The most likely cause.
-    pub cause: BurstCause,
-    /// What speaks for it, in words and numbers.
-    pub evidence: String,
-}
 
 /// What is known about a packet when it is sent.
 #[derive(Clone, Copy, Debug)]

@@ -18,9 +18,9 @@ use crate::needs::{MOST_UNMET, MissingEvidence, Need, Subject};
 use crate::output::RunMetrics;
 use crate::packets::PacketMeter;
 use crate::phases::PhaseMeter;
+use crate::pictures::Pictures;
 use crate::planned::{PlannedKey, PlannedTimes, PrecisionMeter};
 use crate::recovery::{AckEffect, RecoveryMeter, SentEffect, space};
-use crate::series::SeriesPoint;
 use crate::tcp::TcpMeter;
 use crate::unread::UnreadFrames;
 use crate::warnings::WarningCode;
@@ -32,23 +32,6 @@ pub const LARGEST_FRAME_BYTES: u32 = 1514;
 const COPIES_REMEMBERED: usize = 8;
 /// Payloads shorter than this may repeat themselves.
 const SMALLEST_UNIQUE_PAYLOAD: usize = 21;
-
-/// What pictures are drawn from.
-#[derive(Clone, Debug, Default)]
-pub struct Pictures {
-    /// Bytes of the stream (TCP: sequence number) sent, over time.
-    pub sequence: Vec<SeriesPoint>,
-    /// Bytes in flight over time.
-    pub bytes_in_flight: Vec<SeriesPoint>,
-    /// RTT samples in ns over time.
-    pub rtt_ns: Vec<SeriesPoint>,
-    /// (time since the flow's first packet in ns, sequence) of packets declared lost.
-    pub lost: Vec<(u64, u64)>,
-    /// The same of packets with bytes sent before.
-    pub retransmitted: Vec<(u64, u64)>,
-    /// Marks that were left out because there are too many.
-    pub marks_left_out: u64,
-}
 
 /// One sender of a flow.
 pub(crate) struct DirectionMeter {

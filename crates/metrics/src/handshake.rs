@@ -5,7 +5,7 @@ mod amplification;
 mod answers;
 mod class;
 mod classifier;
-mod detail;
+pub(crate) mod detail;
 mod flights;
 mod guess;
 mod joined;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use quiclab_wire::{FlowProtocol, Role};
 
-use crate::bursts::BurstCause;
+use crate::bursts::cause::BurstCause;
 use crate::metrics::{METRICS, Metrics};
 use crate::output::{RunMetrics, Withheld};
 use crate::pacing::{self, PacingMetrics};
-use crate::phases::{SlowStart, SlowStartEnd};
+use crate::slow_start::{SlowStart, SlowStartEnd};
 use crate::warnings::WarningCode;
 
 /// Share of packets that may be missing, unread, copied or oversized before the metrics that rest on them are null.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bursts::Burst;
-use crate::handshake::HandshakeDetail;
+use crate::bursts::cause::Burst;
+use crate::handshake::detail::HandshakeDetail;
 use crate::metrics::Metrics;
-use crate::phases::SlowStart;
+use crate::slow_start::SlowStart;
 use crate::warnings::WarningCode;
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name, or was measured wrongly: files with an older

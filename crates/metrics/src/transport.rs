@@ -2,9 +2,9 @@
 
 use quiclab_units::Time;
 
-use crate::direction::Pictures;
 use crate::flight::FlightMeter;
 use crate::marks::Marks;
+use crate::pictures::Pictures;
 use crate::rtt::RttMeter;
 use crate::series::Series;
 

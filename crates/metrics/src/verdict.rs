@@ -3,6 +3,7 @@
 //! A rule is a function from [`Evidence`] to an [`Outcome`]; a new one is a function beside the others and a line in [`RULES`].
 //! A rule that lacks what it needs says so. It never guesses.
 
+mod evidence;
 mod handshake;
 mod host;
 mod limits;
@@ -15,42 +16,8 @@ mod tests;
 
 use serde::Serialize;
 
-use crate::output::RunMetrics;
-
-/// What a rule may look at.
-#[derive(Clone, Copy)]
-pub struct Evidence<'a> {
-    /// The metrics of one sender of one flow.
-    pub run: &'a RunMetrics,
-    /// What only its packets tell. `None`: they were not looked at one by one.
-    pub packets: Option<&'a PacketFacts>,
-}
-
-/// What the packets of one sender tell besides the metrics. Times are nanoseconds since its first packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PacketFacts {
-    /// Times of DATA_BLOCKED and STREAM_DATA_BLOCKED frames of the sender (RFC 9000 sections 19.12, 19.13), and of frames
-    /// with which it used up a limit. `None`: frames could not be read.
-    pub blocked_ns: Option<Vec<u64>>,
-    /// When nothing was in flight between data, from and for how long: both in ns. `None`: acknowledgments are not known.
-    pub idle_ns: Option<Vec<(u64, u64)>>,
-    /// What the tap behind the bottleneck tells of its queue. `None`: there is no such tap, or the clocks of both differ.
-    pub queue: Option<QueueFacts>,
-}
-
-/// The wait of packets between the taps: how much longer they took than the fastest one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueueFacts {
-    /// The longest.
-    pub longest_ns: u64,
-    /// Send times of packets that never came to the tap behind the bottleneck, without those before any packet that did.
-    pub drops_ns: Vec<u64>,
-    /// How full the queue was at each drop: the wait of the last packet before it that arrived. It is the longest wait where nearly as many
-    /// packets were between the taps as ever: a limit can count those that are on their way, too.
-    pub waits_at_drops_ns: Vec<u64>,
-    /// Whether nearly as many packets were between the taps as ever at each drop, or the wait at it was nearly the longest.
-    pub at_limit: Vec<bool>,
-}
+use self::evidence::Outcome;
+pub use self::evidence::{Evidence, Measured, PacketFacts, QueueFacts};
 
 /// One rule that applies.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,17 +30,6 @@ pub struct Verdict {
     pub evidence: Vec<Measured>,
     /// Where to look: nanoseconds since the sender's first packet. `None`: it is not at one place.
     pub at_ns: Option<u64>,
-}
-
-/// A number, and the bound from which on a rule applies.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measured {
-    /// Name of the metric or of the fact.
-    pub name: &'static str,
-    /// Its value, in the unit of its name.
-    pub value: f64,
-    /// The rule applies from here on. `None`: the number is there to explain.
-    pub bound: Option<f64>,
 }
 
 /// A rule that could not be applied.
@@ -92,16 +48,6 @@ pub struct Verdicts {
     pub found: Vec<Verdict>,
     /// Rules that lack what they need.
     pub not_judged: Vec<NotJudged>,
-}
-
-/// What comes of one rule.
-pub(crate) enum Outcome {
-    /// It applies.
-    Found { text: String, evidence: Vec<Measured>, at_ns: Option<u64> },
-    /// It does not.
-    No,
-    /// It lacks something.
-    Lacks(String),
 }
 
 type Judge = fn(&Evidence) -> Outcome;
@@ -147,36 +93,4 @@ pub fn judge(evidence: &Evidence) -> Verdicts {
         }
     }
     verdicts
-}
-
-impl Evidence<'_> {
-    /// Why a metric is null, as far as the run says so.
-    fn lacks(&self, metric: &str) -> Outcome {
-        let withheld = self.run.withheld.iter().find(|one| one.metrics.iter().any(|name| name == metric));
-        Outcome::Lacks(match withheld {
-            Some(withheld) => format!("{metric} is not known: {}", withheld.reason),
-            None => format!("{metric} is not known for this transfer"),
-        })
-    }
-}
-
-/// A number with the bound that it passed.
-fn bound(name: &'static str, value: f64, bound: f64) -> Measured {
-    Measured { name, value, bound: Some(bound) }
-}
-
-/// A number that explains.
-fn number(name: &'static str, value: f64) -> Measured {
-    Measured { name, value, bound: None }
-}
-
-/// A share in words: `17 %`.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
-}
-
-/// A time in words: `12.3 ms`.
-fn milliseconds(time_ns: u64) -> String {
-    format!("{:.1} ms", time_ns as f64 / 1e6)
 }

@@ -6,6 +6,7 @@ mod load;
 mod machine;
 mod roofline;
 mod serve;
+mod setup;
 mod show;
 mod test;
 mod udp;
@@ -22,7 +23,7 @@ use quiclab_experiment::stack::{PERF, Role, StackManifest, Transport};
 use quiclab_perf::{ExchangeInterval, Interval, Summary, iperf, iperf_of_both, iperf_of_exchanges};
 use quiclab_roofline::{Protocol, profile::Profiler};
 use quiclab_testbed::{
-    loopback::{self, Network, Root, Scratch},
+    loopback::{self, Network},
     registry::testbed,
     stack::Source,
 };
@@ -35,6 +36,8 @@ use crate::{
     stacks::{files::Files, output_tail},
 };
 use load::{Found, Row};
+use setup::{Setup, Stack};
+use show::print_json;
 use test::{Failure, Outcome, Server, Test};
 
 /// The testbed whose stacks run on this machine.
@@ -46,52 +49,8 @@ const TCP: &str = "tcp-tls";
 /// CPU time between two samples of what it goes to: not a multiple of the kernel's ticks, with which it would fall in step.
 const SAMPLING: Duration = Duration::from_micros(997);
 
-/// The version of stacks that come as packages.
-const OF_PACKAGES: &str = "debian";
-
 /// What `--tcp` is called.
 const PLAIN_TCP: &str = "plain TCP";
-
-/// A stack that can run.
-struct Stack {
-    manifest: StackManifest,
-    root: Root,
-    /// What it is called where that is not its name and version.
-    title: Option<&'static str>,
-}
-
-impl Stack {
-    fn title(&self) -> String {
-        match (self.title, self.manifest.version.as_str()) {
-            (Some(title), _) => title.to_owned(),
-            // That of its packages, not of what is measured here.
-            (None, OF_PACKAGES) => self.manifest.name.clone(),
-            (None, version) => format!("{} {version}", self.manifest.name),
-        }
-    }
-}
-
-/// What there is before endpoints.
-struct Place {
-    /// The server's stack, where it runs here.
-    server: Option<Stack>,
-    client: Option<Stack>,
-    /// What the ends speak.
-    transport: Transport,
-    /// What endpoints are made of that was not built here, in words.
-    origins: Vec<String>,
-    /// Folder for endpoints, in memory, under this name for all of them.
-    shared: PathBuf,
-    stop: Arc<AtomicBool>,
-    _scratch: Scratch,
-}
-
-impl Place {
-    /// The port at which datagrams can be dropped; `None`: there are none.
-    fn udp_port(&self, arguments: &PerfArguments) -> Option<u16> {
-        (self.transport == Transport::Quic).then_some(arguments.port)
-    }
-}
 
 /// Measures. Returns 1 where a test failed.
 ///
@@ -104,32 +63,32 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     }
     // Before this process moves into namespaces, from which it cannot be asked for.
     let mut profiler = if arguments.roofline { Some(Profiler::open(SAMPLING)) } else { None };
-    let place = prepare(arguments, &stop)?;
+    let setup = prepare(arguments, &stop)?;
     if arguments.server {
-        return serve::serve(arguments, &place);
+        return serve::serve(arguments, &setup);
     }
     let load = arguments.load();
     let json = arguments.json;
-    let mut server = match Server::find(arguments, &place) {
+    let mut server = match Server::find(arguments, &setup) {
         Ok(server) => server,
-        Err(error) if error.is::<Failure>() => return Ok(failed(&place, &error)),
+        Err(error) if error.is::<Failure>() => return Ok(failed(&setup, &error)),
         Err(error) => return Err(error),
     };
     let mut results = Vec::new();
     let mut found = Vec::new();
     let mut profiles = Vec::new();
     let mut status = 0;
-    let ends = [server.title(), place.client.as_ref().map(Stack::title).unwrap_or_default()];
+    let ends = [server.title(), setup.client.as_ref().map(Stack::title).unwrap_or_default()];
     if !json {
-        output::print(&show::heading(arguments, place.transport, &ends))?;
+        output::print(&show::heading(arguments, setup.transport, &ends))?;
     }
     for _ in 0..arguments.repeat {
-        let test = Test { arguments, place: &place, load, quiet: json };
+        let test = Test { arguments, setup: &setup, load, quiet: json };
         let profiler = profiler.as_mut().and_then(|profiler| profiler.as_mut().ok());
         let outcome = match test.run(&mut server, profiler) {
             Ok(outcome) => outcome,
             Err(error) if error.is::<Failure>() => {
-                status = failed(&place, &error);
+                status = failed(&setup, &error);
                 break;
             }
             Err(error) => return Err(error),
@@ -137,7 +96,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         if !json {
             output::print(&show::found(&outcome.found, load))?;
         }
-        results.push(of_iperf(arguments, place.transport, &ends, &outcome));
+        results.push(of_iperf(arguments, setup.transport, &ends, &outcome));
         found.push(outcome.found);
         profiles.push(outcome.profiles);
         if outcome.interrupted {
@@ -147,7 +106,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     }
     server.end();
     if arguments.roofline && status == 0 {
-        let protocol = match (place.transport, arguments.tcp) {
+        let protocol = match (setup.transport, arguments.tcp) {
             (Transport::Quic, _) => Protocol::Quic,
             (Transport::Tcp, true) => Protocol::Tcp,
             (Transport::Tcp, false) => Protocol::TcpTls,
@@ -192,8 +151,8 @@ fn of_iperf(arguments: &PerfArguments, transport: Transport, ends: &[String; 2],
 }
 
 /// Says what an endpoint did and what the endpoints printed. Returns the exit status.
-fn failed(place: &Place, error: &anyhow::Error) -> u8 {
-    status!("quiclab: {error:#}\n{}", output_tail::in_words(&output_tail::of_run(&place.shared.join("logs"))));
+fn failed(setup: &Setup, error: &anyhow::Error) -> u8 {
+    status!("quiclab: {error:#}\n{}", output_tail::in_words(&output_tail::of_run(&setup.shared.join("logs"))));
     1
 }
 
@@ -204,16 +163,7 @@ fn print_all(results: &[Value], found: &[Found], json: bool) -> Result<()> {
     }
 }
 
-/// One test as an object, several as an array; nothing where that is not asked for.
-fn print_json(results: &[Value], json: bool) -> Result<()> {
-    match (json, results) {
-        (false, _) | (true, []) => Ok(()),
-        (true, [one]) => output::print(&(serde_json::to_string_pretty(one)? + "\n")),
-        (true, all) => output::print(&(serde_json::to_string_pretty(all)? + "\n")),
-    }
-}
-
-fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
+fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Setup> {
     let asked = if arguments.tcp { &TCP.to_owned() } else { &arguments.stack };
     let paths = [
         Some(asked).filter(|_| arguments.client.is_none() || arguments.client_stack.is_none()),
@@ -282,5 +232,5 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     };
     let server = stack(server, server_files, "server")?;
     let client = stack(client, client_files, "client")?;
-    Ok(Place { server, client, transport, origins, shared, stop: stop.clone(), _scratch: scratch })
+    Ok(Setup { server, client, transport, origins, shared, stop: stop.clone(), _scratch: scratch })
 }

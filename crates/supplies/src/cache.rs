@@ -11,6 +11,7 @@ mod origin;
 mod orphans;
 mod prune;
 mod scratch;
+mod sizes;
 mod sums;
 mod verify;
 
@@ -29,6 +30,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use serde::Serialize;
 
+use self::sizes::{CONTENTS, contents, wrong_sizes};
 use crate::process::wait_for;
 pub use carried::CarriedFile;
 pub use origin::{Archive, Origin, is_kept_by_the_cache};
@@ -39,8 +41,6 @@ pub use verify::{Care, Damage, Verifying};
 
 /// Folder of imported stacks below the cache's.
 pub const IMPORTED: &str = "imported";
-/// Lists the files of a cached thing with their sizes.
-const CONTENTS: &str = "contents";
 
 /// The folder of all cached things. Clones share what they know of it.
 #[derive(Clone, Debug)]
@@ -229,26 +229,6 @@ impl Cache {
 fn list(folder: &Path) -> Result<()> {
     sums::write(folder)?;
     fs::write(folder.join(CONTENTS), contents(folder)?).context(CONTENTS)
-}
-
-/// A line for each file: its size in bytes and its name.
-fn contents(folder: &Path) -> Result<String> {
-    let mut lines = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let entry = entry?;
-        if entry.file_name() != CONTENTS && entry.file_name() != origin::ORIGIN {
-            lines.push(format!("{} {}\n", entry.metadata()?.len(), entry.file_name().to_string_lossy()));
-        }
-    }
-    lines.sort();
-    Ok(lines.concat())
-}
-
-/// What differs from the sizes that were noted, if anything does.
-fn wrong_sizes(folder: &Path) -> Result<Option<String>> {
-    let expected = fs::read(folder.join(CONTENTS)).unwrap_or_default();
-    let is_same = contents(folder)?.as_bytes() == expected;
-    Ok((!is_same).then(|| "its files or their sizes have changed".to_owned()))
 }
 
 #[cfg(test)]

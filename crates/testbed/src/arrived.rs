@@ -101,7 +101,7 @@ impl<'a> Transported<'a> {
         Some(Self { port: word(transport, 0)?, captured: transport, header: own, sequence, payload_bytes })
     }
 
-    /// What of it stays the same on the way to the other tap. Not addresses and the destination port, which a NAT changes, marks of ECN,
+    /// Returns what of it stays the same on the way to the other tap: not addresses and the destination port, which a NAT changes, marks of ECN,
     /// and checksums, which a network card fills in.
     fn unchanged(&self) -> impl Hash + use<'a> {
         let payload = self.captured.get(self.header..).unwrap_or_default();
@@ -112,21 +112,21 @@ impl<'a> Transported<'a> {
 
 /// What the path may do to packets between two taps, besides dropping and reordering them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OnTheWay {
-    /// Some arrive more than once.
-    pub repeats: bool,
-    /// Some have other bits in their payload, so that they cannot be found again.
-    pub changes: bool,
+pub(crate) struct PathEffects {
+    /// Whether some packets arrive more than once.
+    pub duplicates: bool,
+    /// Whether some packets get other bits in their payload, so that they cannot be found again.
+    pub corrupts: bool,
 }
 
-impl OnTheWay {
-    /// What the stages towards the client may do.
+impl PathEffects {
+    /// Collects what the stages towards the client may do.
     pub fn of(run: &Run) -> Self {
         let stages = run.settings.path.stages_to_client();
         let has = |is: fn(&StageSettings) -> bool| stages.iter().any(|stage| is(&stage.settings));
         Self {
-            repeats: has(|stage| matches!(stage, StageSettings::Duplicate(_))),
-            changes: has(|stage| matches!(stage, StageSettings::Corrupt(_))),
+            duplicates: has(|stage| matches!(stage, StageSettings::Duplicate(_))),
+            corrupts: has(|stage| matches!(stage, StageSettings::Corrupt(_))),
         }
     }
 }
@@ -136,27 +136,29 @@ impl OnTheWay {
 /// Counts do not show it: a server that hides packets can send others that the bottleneck drops.
 #[derive(Default)]
 pub(crate) struct SentPackets {
-    by_hash: HashMap<u64, u64>,
-    keys: RandomState,
+    /// Number of packets by the hash of what stays the same.
+    counts: HashMap<u64, u64>,
+    hasher: RandomState,
 }
 
 impl SentPackets {
     /// Takes in a packet at the sender. As many bytes of its frame must have been captured as at the other tap.
     pub fn add(&mut self, packet: &Transported<'_>) {
         if packet.payload_bytes > 0 {
-            *self.by_hash.entry(self.keys.hash_one(packet.unchanged())).or_default() += 1;
+            *self.counts.entry(self.hasher.hash_one(packet.unchanged())).or_default() += 1;
         }
     }
 
-    /// Whether a packet at the other tap passed the first one, or none like it is left of those that did.
-    pub fn has_sent(&mut self, packet: &Transported<'_>, on_the_way: OnTheWay) -> bool {
-        if packet.payload_bytes == 0 || on_the_way.changes {
+    /// Whether a packet at the other tap had passed this one. Each packet that passed stands for one at the other tap, or for any number where
+    /// the path duplicates packets.
+    pub fn has_sent(&mut self, packet: &Transported<'_>, effects: PathEffects) -> bool {
+        if packet.payload_bytes == 0 || effects.corrupts {
             return true;
         }
-        match self.by_hash.get_mut(&self.keys.hash_one(packet.unchanged())) {
+        match self.counts.get_mut(&self.hasher.hash_one(packet.unchanged())) {
             None | Some(0) => false,
             Some(left) => {
-                *left -= u64::from(!on_the_way.repeats);
+                *left -= u64::from(!effects.duplicates);
                 true
             }
         }
@@ -236,15 +238,15 @@ mod tests {
         }
     }
 
-    const SAME: OnTheWay = OnTheWay { repeats: false, changes: false };
+    const SAME: PathEffects = PathEffects { duplicates: false, corrupts: false };
 
     /// Which of the frames at the second tap were not sent before the first one.
-    fn hidden(sent: &[Vec<u8>], behind: &[Vec<u8>], on_the_way: OnTheWay) -> Vec<usize> {
+    fn hidden(sent: &[Vec<u8>], behind: &[Vec<u8>], effects: PathEffects) -> Vec<usize> {
         let mut packets = SentPackets::default();
         let read = |frame| Transported::read(frame, frame.len()).unwrap();
         sent.iter().for_each(|frame| packets.add(&read(frame)));
         let numbered = behind.iter().enumerate();
-        numbered.filter(|(_, frame)| !packets.has_sent(&read(frame), on_the_way)).map(|(number, _)| number).collect()
+        numbered.filter(|(_, frame)| !packets.has_sent(&read(frame), effects)).map(|(number, _)| number).collect()
     }
 
     #[test]
@@ -259,8 +261,8 @@ mod tests {
         assert_eq!(hidden(&sent, &other, SAME), [1, 2, 3]);
         let twice = [sent[0].clone(), sent[0].clone()];
         assert_eq!(hidden(&sent, &twice, SAME), [1]);
-        assert_eq!(hidden(&sent, &twice, OnTheWay { repeats: true, ..SAME }), [0; 0]);
-        assert_eq!(hidden(&sent, &other, OnTheWay { changes: true, ..SAME }), [0; 0]);
+        assert_eq!(hidden(&sent, &twice, PathEffects { duplicates: true, ..SAME }), [0; 0]);
+        assert_eq!(hidden(&sent, &other, PathEffects { corrupts: true, ..SAME }), [0; 0]);
     }
 
     #[test]

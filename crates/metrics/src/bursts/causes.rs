@@ -1,7 +1,7 @@
 //! The rules: which cause a long train most likely has. docs/concepts/bursts.md has them in words, in the same order.
 
-use super::BurstCause;
 use super::bucket::Bucket;
+use super::cause::BurstCause;
 use super::train::Train;
 
 /// Share of a train's packets that must have a planned time, for the plan to be evidence.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::BurstCause;
+use super::cause::BurstCause;
 use crate::metrics::Metrics;
 use crate::pacing::PacingMetrics;
 use crate::trains::SHORT_TRAIN_PACKETS;

@@ -346,8 +346,10 @@ fn without_acks_no_bucket_is_found() {
 #[test]
 fn each_phase_has_the_causes_of_its_own_packets() {
     let mut run = RunMetrics::empty();
-    run.slow_start =
-        Some(crate::phases::SlowStart { ended_by: crate::phases::SlowStartEnd::FirstLoss, evidence: String::new() });
+    run.slow_start = Some(crate::slow_start::SlowStart {
+        ended_by: crate::slow_start::SlowStartEnd::FirstLoss,
+        evidence: String::new(),
+    });
     let mut sender = Sender::new();
     // Ten packets of an ACK, of which the last seven are after slow start, and a batch of eight after it.
     sender.ack(10, false).wait(10_000).train(10, 1_200, |packet, context| context.is_steady = packet >= 3);

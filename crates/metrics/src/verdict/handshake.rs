@@ -1,6 +1,6 @@
 //! What the handshake cost that it need not.
 
-use super::{Evidence, Outcome, bound, milliseconds, number};
+use super::evidence::{Evidence, Outcome, bound, milliseconds, number};
 
 /// The anti-amplification limit of RFC 9000 section 8.1 made the server wait.
 pub(super) fn amplification_blocked(evidence: &Evidence) -> Outcome {

@@ -1,6 +1,6 @@
 //! The machine and not the stack.
 
-use super::{Evidence, Outcome, bound, number, percent};
+use super::evidence::{Evidence, Outcome, bound, number, percent};
 use crate::busy::BUSY_SHARE_LIMIT;
 
 /// The host had too little time to spare for the numbers to be those of the stack.

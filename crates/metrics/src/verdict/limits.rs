@@ -1,6 +1,6 @@
 //! What held a sender up that is not its congestion control.
 
-use super::{Evidence, Outcome, bound, milliseconds, number, percent};
+use super::evidence::{Evidence, Outcome, bound, milliseconds, number, percent};
 use crate::goodput::UNEXPLAINED_TIME_LIMIT;
 
 /// Shorter times without anything in flight are not worth a word.

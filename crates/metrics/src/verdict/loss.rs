@@ -1,6 +1,7 @@
 //! Losses: real ones, taken back ones, and a queue that was too short for slow start.
 
-use super::{Evidence, Outcome, bound, number, percent, queue::queue};
+use super::evidence::{Evidence, Outcome, bound, number, percent};
+use super::queue::queue;
 
 /// Once can be chance.
 const RESTORED_OFTEN: u64 = 2;
@@ -72,7 +73,7 @@ pub(super) fn slow_start_overflow(evidence: &Evidence) -> Outcome {
     };
     // Without an end, the whole transfer is slow start; drops in it are those of slow start all the same.
     let Some(slow_start) = &evidence.run.slow_start else { return evidence.lacks("slow_start_end_ns") };
-    if slow_start.ended_by == crate::phases::SlowStartEnd::Unknown {
+    if slow_start.ended_by == crate::slow_start::SlowStartEnd::Unknown {
         return Outcome::Lacks(format!("the end of slow start is not known: {}", slow_start.evidence));
     }
     let end = evidence.run.metrics.slow_start_end_ns.unwrap_or(u64::MAX);

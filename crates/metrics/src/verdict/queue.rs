@@ -1,6 +1,6 @@
 //! The bottleneck's queue: too short, too long, or not the reason for a loss.
 
-use super::{Evidence, Outcome, QueueFacts, bound, milliseconds, number, percent};
+use super::evidence::{Evidence, Outcome, QueueFacts, bound, milliseconds, number, percent};
 
 /// A queue of a tenth of the smallest RTT is a fifth to a third of what one flow of CUBIC or Reno needs to keep a link busy.
 const SHORT_OF_RTT: f64 = 0.1;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::bursts::{Burst, BurstCause};
-use crate::output::Withheld;
-use crate::phases::{SlowStart, SlowStartEnd};
+use crate::output::{RunMetrics, Withheld};
+use crate::slow_start::{SlowStart, SlowStartEnd};
 
 /// A run and its packets of which nothing is remarkable, though everything is known.
 fn quiet() -> (RunMetrics, PacketFacts) {

@@ -1,7 +1,7 @@
 //! How packets leave, and why together.
 
-use super::{Evidence, Measured, Outcome, bound, number, percent};
-use crate::bursts::BurstCause;
+use super::evidence::{Evidence, Measured, Outcome, bound, number, percent};
+use crate::bursts::cause::BurstCause;
 
 /// Below this share of all packets, trains of more than 5 packets are not worth a word.
 const FEW: f64 = 0.05;

@@ -21,7 +21,7 @@ use quiclab_perf::{Sample, Tracker};
 use quiclab_testbed::loopback::{Endpoint, Start};
 
 use super::{
-    Place, Stack,
+    setup::{Setup, Stack},
     usage::{self, Usage},
 };
 use crate::cli::PerfArguments;
@@ -51,17 +51,17 @@ impl End {
     /// Where it cannot be started.
     pub fn start(
         arguments: &PerfArguments,
-        place: &Place,
+        setup: &Setup,
         stack: &Stack,
         role: Role,
         name: &str,
         more: &[(&str, String)],
     ) -> Result<Self> {
-        let logs = place.shared.join("logs").join(name);
+        let logs = setup.shared.join("logs").join(name);
         fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
         let path = logs.join("progress");
         let _ = fs::remove_file(&path);
-        let at = |name: &str| place.shared.join(name).display().to_string();
+        let at = |name: &str| setup.shared.join(name).display().to_string();
         let mut environment: BTreeMap<String, String> = [
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
             ("HOME", at("home")),
@@ -100,7 +100,7 @@ impl End {
             environment,
             folder: own_folder.as_deref().unwrap_or(&logs),
             logs: &logs,
-            writable: &[&place.shared.join("downloads"), &place.shared.join("home")],
+            writable: &[&setup.shared.join("downloads"), &setup.shared.join("home")],
             most_file_bytes: MOST_FILE_BYTES,
         };
         let cpu = arguments.cpus.map(|cpus| if role == Role::Server { cpus.server } else { cpus.clients });

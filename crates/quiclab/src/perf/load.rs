@@ -13,7 +13,7 @@ use quiclab_perf::{
 };
 
 use super::{
-    Place,
+    setup::Setup,
     test::{Failure, client_name},
 };
 
@@ -86,19 +86,19 @@ pub fn found(before: &Reading, after: &Reading, load: Load, latencies: Option<La
 }
 
 /// Where a client writes how long each one took.
-pub fn latencies_file(place: &Place, client: &str) -> PathBuf {
-    place.shared.join("logs").join(client).join("latencies")
+pub fn latencies_file(setup: &Setup, client: &str) -> PathBuf {
+    setup.shared.join("logs").join(client).join("latencies")
 }
 
 /// What all clients wrote; nothing under a load that has none.
 ///
 /// # Errors
 /// A file that is not there, or is something else, or does not say as many as the client's progress.
-pub fn latencies(place: &Place, after: &Reading, load: Load) -> Result<Latencies> {
+pub fn latencies(setup: &Setup, after: &Reading, load: Load) -> Result<Latencies> {
     let mut all = Latencies::default();
     let Some(word) = load.counted() else { return Ok(all) };
     for (number, client) in (1..).zip(&after.clients) {
-        let file = latencies_file(place, &client_name(number));
+        let file = latencies_file(setup, &client_name(number));
         let bytes = read(&file).map_err(|error| Failure(format!("the client's latencies: {error:#}")))?;
         let before = all.count();
         all.take(&bytes).map_err(|error| Failure(format!("{}: {error}", file.display())))?;

@@ -15,8 +15,9 @@ use quiclab_perf::{
 };
 
 use super::{
-    Place, certificates,
+    certificates,
     ends::{End, counters_port, port_kind},
+    setup::Setup,
     test::start_server,
     usage,
 };
@@ -37,18 +38,18 @@ const CPU_AGE: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// Where the port is taken, or the server ends.
-pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
-    let authority = certificates::make(&place.shared.join("certs"))?;
-    let title = place.server.as_ref().map(super::Stack::title).unwrap_or_default();
+pub fn serve(arguments: &PerfArguments, setup: &Setup) -> Result<u8> {
+    let authority = certificates::make(&setup.shared.join("certs"))?;
+    let title = setup.server.as_ref().map(super::setup::Stack::title).unwrap_or_default();
     let port = arguments.port;
-    let counters = counters_port(port, place.transport)?;
+    let counters = counters_port(port, setup.transport)?;
     let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
     let listener = TcpListener::bind((any, counters)).with_context(|| format!("TCP port {counters}"))?;
     listener.set_nonblocking(true).context("TCP")?;
-    let mut end = start_server(arguments, place)
-        .inspect_err(|_| status!("{}", output_tail::in_words(&output_tail::of_run(&place.shared.join("logs")))))?;
+    let mut end = start_server(arguments, setup)
+        .inspect_err(|_| status!("{}", output_tail::in_words(&output_tail::of_run(&setup.shared.join("logs")))))?;
     let pin = certificates::pin_of(&authority)?;
-    let kind = port_kind(place.transport);
+    let kind = port_kind(setup.transport);
     let tcp = if arguments.tcp { " --tcp" } else { "" };
     output::print(&format!(
         "{title} serves at {kind} port {port}; its counters are at TCP port {counters}\non the other machine:\n  \
@@ -58,10 +59,10 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
     // Closed at once, they could lose what was said.
     let mut refused: Vec<(TcpStream, Instant)> = Vec::new();
     let mut cpu = (Instant::now(), end.usage().map(|usage| usage.cpu));
-    while !place.stop.load(Ordering::Relaxed) {
+    while !setup.stop.load(Ordering::Relaxed) {
         end.read()?;
         if let Some(exit) = end.endpoint.poll()? {
-            status!("{}", output_tail::in_words(&output_tail::of_run(&place.shared.join("logs"))));
+            status!("{}", output_tail::in_words(&output_tail::of_run(&setup.shared.join("logs"))));
             anyhow::bail!("the server ended by itself: {exit}");
         }
         // First, so that one that has gone is no hindrance.
@@ -69,7 +70,7 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
             if cpu.0.elapsed() > CPU_AGE {
                 cpu = (Instant::now(), end.usage().map(|usage| usage.cpu));
             }
-            if !one.talk(&mut end, &title, &authority, place.udp_port(arguments), cpu.1) {
+            if !one.talk(&mut end, &title, &authority, setup.udp_port(arguments), cpu.1) {
                 client = None;
             }
         }

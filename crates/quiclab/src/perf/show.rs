@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use anyhow::Result;
 use quiclab_experiment::stack::Transport;
 use quiclab_perf::{Asked, Direction, End, Interval, Load, Summary};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::load::{Found, Row};
-use crate::cli::PerfArguments;
+use crate::{cli::PerfArguments, output};
 
 mod exchanges;
 
@@ -233,6 +234,15 @@ pub fn bytes(bytes: u64) -> String {
         bytes if bytes >= 1e6 => format!("{:.1} MB", bytes / 1e6),
         bytes if bytes >= 1e3 => format!("{:.1} kB", bytes / 1e3),
         bytes => format!("{bytes} B"),
+    }
+}
+
+/// Prints one test as an object, several as an array; nothing where that is not asked for.
+pub fn print_json(results: &[Value], json: bool) -> Result<()> {
+    match (json, results) {
+        (false, _) | (true, []) => Ok(()),
+        (true, [one]) => output::print(&(serde_json::to_string_pretty(one)? + "\n")),
+        (true, all) => output::print(&(serde_json::to_string_pretty(all)? + "\n")),
     }
 }
 

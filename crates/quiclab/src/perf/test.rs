@@ -19,10 +19,11 @@ use quiclab_roofline::profile::{Profile, Profiler};
 use quiclab_testbed::loopback::Exit;
 
 use super::{
-    Place, certificates,
+    certificates,
     ends::{End, counters_port, is_taken, port_kind, trust, urls},
     load::{Found, Row, found, latencies, latencies_file, row},
     machine::Machine,
+    setup::Setup,
     show, usage,
 };
 use crate::{bounded_input, cli::PerfArguments, output};
@@ -66,16 +67,16 @@ impl Server {
     ///
     /// # Errors
     /// Where it cannot be started or reached, or not be trusted.
-    pub fn find(arguments: &PerfArguments, place: &Place) -> Result<Self> {
-        let certs = place.shared.join("certs");
+    pub fn find(arguments: &PerfArguments, setup: &Setup) -> Result<Self> {
+        let certs = setup.shared.join("certs");
         let Some(host) = &arguments.client else {
             certificates::make(&certs)?;
-            let end = start_server(arguments, place)?;
-            let title = place.server.as_ref().map(super::Stack::title).unwrap_or_default();
+            let end = start_server(arguments, setup)?;
+            let title = setup.server.as_ref().map(super::setup::Stack::title).unwrap_or_default();
             return Ok(Self::Own(Box::new(end), title));
         };
         let address = resolve(host, arguments)?;
-        let client = place.client.as_ref().context("no client")?;
+        let client = setup.client.as_ref().context("no client")?;
         if let Some(path) = &arguments.authority {
             let text = bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "a certificate")?;
             trust(&certs, &text)?;
@@ -83,7 +84,7 @@ impl Server {
             client.root.set_hosts(&format!("{} {name}\n", address.ip()))?;
             return Ok(Self::Silent(address));
         }
-        let counters = counters_port(arguments.port, place.transport)?;
+        let counters = counters_port(arguments.port, setup.transport)?;
         let (control, stack, authority) = Control::connect(SocketAddr::new(address.ip(), counters)).map_err(|error| match error {
             ControlError::Io(error) => anyhow::anyhow!(
                 "{host}, TCP port {counters}: {error}\nhint: quiclab perf -s there; for another server of perf: --authority"
@@ -171,18 +172,18 @@ pub fn resolve(host: &str, arguments: &PerfArguments) -> Result<SocketAddr> {
 }
 
 /// Starts the server and waits until it listens.
-pub fn start_server(arguments: &PerfArguments, place: &Place) -> Result<End> {
-    let stack = place.server.as_ref().context("no server")?;
+pub fn start_server(arguments: &PerfArguments, setup: &Setup) -> Result<End> {
+    let stack = setup.server.as_ref().context("no server")?;
     let port = arguments.port;
-    let kind = port_kind(place.transport);
-    if is_taken(port, place.transport) {
+    let kind = port_kind(setup.transport);
+    if is_taken(port, setup.transport) {
         bail!("{kind} port {port} is in use\nhint: --port, another number");
     }
     let ip = if arguments.ipv6 { "6" } else { "4" };
     let more = [("QUICLAB_PORT", port.to_string()), ("QUICLAB_IP", ip.to_owned())];
-    let mut end = End::start(arguments, place, stack, Role::Server, "server", &more)?;
+    let mut end = End::start(arguments, setup, stack, Role::Server, "server", &more)?;
     let deadline = Instant::now() + LISTEN_PATIENCE;
-    while !is_taken(port, place.transport) {
+    while !is_taken(port, setup.transport) {
         if let Some(exit) = end.endpoint.poll()? {
             return Err(Failure(refused("server", exit)).into());
         }
@@ -210,7 +211,7 @@ fn refused(role: &str, exit: Exit) -> String {
 /// What there is to do.
 pub struct Test<'a> {
     pub arguments: &'a PerfArguments,
-    pub place: &'a Place,
+    pub setup: &'a Setup,
     pub load: Load,
     /// True: nothing is printed while it lasts.
     pub quiet: bool,
@@ -240,7 +241,7 @@ impl Test<'_> {
     /// [`Failure`] where an endpoint fails; others where this machine does.
     pub fn run(&self, server: &mut Server, mut profiler: Option<&mut Profiler>) -> Result<Outcome> {
         let arguments = self.arguments;
-        let port = self.place.udp_port(arguments);
+        let port = self.setup.udp_port(arguments);
         let ended_before = usage::of_ended_children();
         let server_before = server.sample(true, true, port)?;
         if let Some(profiler) = &mut profiler {
@@ -303,7 +304,7 @@ impl Test<'_> {
                 shown = after.clone();
                 due += step;
             }
-            if self.place.stop.load(Ordering::Relaxed) {
+            if self.setup.stop.load(Ordering::Relaxed) {
                 interrupted = true;
                 break;
             }
@@ -342,11 +343,11 @@ impl Test<'_> {
         if until - shown.at_seconds > LAST_INTERVAL * arguments.interval {
             rows.push(self.show(row(&shown, &ended(&after, until), self.load), rows.is_empty())?);
         }
-        let latencies = if interrupted { None } else { Some(latencies(self.place, &after, self.load)?) };
+        let latencies = if interrupted { None } else { Some(latencies(self.setup, &after, self.load)?) };
         let mut found = found(&before, &after, self.load, latencies);
         found.note(machine.notes());
-        found.note(self.place.origins.clone());
-        if let (Transport::Tcp, Found::Bytes(summary)) = (self.place.transport, &mut found) {
+        found.note(self.setup.origins.clone());
+        if let (Transport::Tcp, Found::Bytes(summary)) = (self.setup.transport, &mut found) {
             let note = "TCP: segments sent again are counted as lost; there are no datagrams to drop";
             summary.notes.push(note.to_owned());
         }
@@ -362,7 +363,7 @@ impl Test<'_> {
     }
 
     fn refused(&self, exit: Exit) -> String {
-        let (load, stack) = (self.load.name(), self.place.client.as_ref());
+        let (load, stack) = (self.load.name(), self.setup.client.as_ref());
         match (exit, load.zip(stack)) {
             (Exit::Status(127), Some((load, stack))) => format!(
                 "the client's stack, {}, does not have this load (QUICLAB_PERF_LOAD={load}), or another thing that is asked of it: \
@@ -396,17 +397,17 @@ impl Test<'_> {
         if let Some(load) = self.load.name() {
             more.push(("QUICLAB_PERF_LOAD", load.to_owned()));
         }
-        let stack = self.place.client.as_ref().context("no client")?;
+        let stack = self.setup.client.as_ref().context("no client")?;
         (1..=arguments.connections)
             .map(|number| {
                 let name = client_name(number);
                 let mut more = more.clone();
                 if self.load.counted().is_some() {
-                    let file = latencies_file(self.place, &name);
+                    let file = latencies_file(self.setup, &name);
                     let _ = fs::remove_file(&file);
                     more.push(("QUICLAB_PERF_LATENCIES", file.display().to_string()));
                 }
-                End::start(arguments, self.place, stack, Role::Client, &name, &more)
+                End::start(arguments, self.setup, stack, Role::Client, &name, &more)
             })
             .collect()
     }
@@ -417,7 +418,7 @@ impl Test<'_> {
             client.read().map_err(|error| Failure(format!("the client: {error:#}")))?;
             samples.push(client.sample(with_cpu));
         }
-        let server = server.sample(false, with_cpu, self.place.udp_port(self.arguments))?;
+        let server = server.sample(false, with_cpu, self.setup.udp_port(self.arguments))?;
         Ok(Reading { at_seconds: start.elapsed().as_secs_f64(), clients: samples, server })
     }
 }

@@ -96,14 +96,14 @@ pub fn udp(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<u8> {
         results.push(iperf_of_udp(&asked(arguments, &title), &rows, &summary));
         found.push(summary);
         if interrupted {
-            super::print_json(&results, arguments.json)?;
+            super::show::print_json(&results, arguments.json)?;
             return Ok(signals::INTERRUPTED);
         }
     }
     if !arguments.json {
         output::print(&show::together(&found))?;
     }
-    super::print_json(&results, arguments.json)?;
+    super::show::print_json(&results, arguments.json)?;
     Ok(0)
 }
 

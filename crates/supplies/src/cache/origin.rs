@@ -17,10 +17,12 @@ use anyhow::{Context, Result};
 use quiclab_units::shown;
 use serde::{Deserialize, Serialize};
 
-use super::{CONTENTS, Cache, sums};
+use super::{
+    Cache,
+    sizes::{CONTENTS, ORIGIN},
+    sums,
+};
 
-/// Name of the note, in the folder of the thing.
-pub(super) const ORIGIN: &str = "origin.json";
 /// The longest note that is read.
 const MOST_BYTES: u64 = 1 << 16;
 /// An archive was packed again at most this often.

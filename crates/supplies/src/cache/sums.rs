@@ -21,6 +21,7 @@ use nix::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::sizes::{CONTENTS, ORIGIN};
 use crate::hash::Hasher;
 
 /// Name of the list, in the folder of the thing.
@@ -91,7 +92,7 @@ pub(super) fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Facts>> {
 }
 
 fn is_list(path: &Path) -> bool {
-    [SUMS, super::CONTENTS, super::origin::ORIGIN].iter().any(|name| path == Path::new(name))
+    [SUMS, CONTENTS, ORIGIN].iter().any(|name| path == Path::new(name))
 }
 
 /// The hash of a file, or of what a link says.

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, former, sums};
+use super::{Cache, former, sizes::wrong_sizes, sums};
 
 /// How long hashes are believed without reading the files again.
 const BELIEVED_SECONDS: i64 = 24 * 3600;
@@ -63,7 +63,7 @@ impl Cache {
     /// [`Damage`], or where it cannot be read.
     pub fn verify(&self, folder: &Path, care: Care) -> Result<()> {
         let damage = |problem| anyhow!(self.damage(folder, problem));
-        if let Some(problem) = super::wrong_sizes(folder)? {
+        if let Some(problem) = wrong_sizes(folder)? {
             return Err(damage(problem));
         }
         let now = seconds_now();

@@ -31,7 +31,7 @@ use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use super::{captured::for_each_packet, forwarded, observed::observed, path::StageNames};
 use crate::{
-    arrived::{Carried, OnTheWay, SentPackets},
+    arrived::{Carried, PathEffects, SentPackets},
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of},
     contract::server_can_move,
 };
@@ -221,7 +221,7 @@ impl<S: Slot> Results<S> {
     fn arrived_otherwise(&self, run: &Run) -> Result<Option<RunFailure>> {
         let taps = &self.manifest.report.taps;
         let compared = taps.iter().filter_map(|tap| tap.snaplen).min().map_or(usize::MAX, |bytes| bytes as usize);
-        let on_the_way = OnTheWay::of(run);
+        let effects = PathEffects::of(run);
         let mut sent = SentPackets::default();
         let mut packets = Vec::new();
         let mut unseen = 0;
@@ -235,7 +235,7 @@ impl<S: Slot> Results<S> {
                 if is_first {
                     sent.add(&packet);
                 } else {
-                    unseen += u64::from(!sent.has_sent(&packet, on_the_way));
+                    unseen += u64::from(!sent.has_sent(&packet, effects));
                 }
             })?;
             if let Some(failure) = carried.too_little(run, &tap.name) {
@@ -244,10 +244,10 @@ impl<S: Slot> Results<S> {
             packets.push(carried.packets);
         }
         let &[sender, behind] = &packets[..] else { return Ok(None) };
-        let hidden = match on_the_way {
-            OnTheWay { changes: false, .. } => unseen,
-            OnTheWay { repeats: false, .. } => behind.saturating_sub(sender),
-            OnTheWay { .. } => 0,
+        let hidden = match effects {
+            PathEffects { corrupts: false, .. } => unseen,
+            PathEffects { duplicates: false, .. } => behind.saturating_sub(sender),
+            PathEffects { .. } => 0,
         };
         Ok((hidden > 0).then_some(RunFailure::HiddenPackets { hidden, behind }))
     }
