@@ -80,8 +80,9 @@ fn heard(output: impl BufRead, folder: &Path) -> Heard {
         // Each of some hosts hands over its results once.
         let what = match said.next(found.handed.len().min(3), &spool) {
             Ok(Some(what)) => what,
+            // Without a backtrace, which names who reads.
             end => {
-                let _ = write!(found.text, "{end:?}");
+                let _ = write!(found.text, "{:?}", end.map_err(|error| format!("{error:#}")));
                 return found;
             }
         };
