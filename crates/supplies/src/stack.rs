@@ -332,10 +332,8 @@ fn check_output(manifest: &StackManifest, source: &Path, out: &Path, log: &Path)
     Ok(())
 }
 
-fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
-    let out = folder.join("files");
-    compile(source, objects, &out, &[], stop)?;
-    let image = folder.join(FILES);
+/// Makes the file system `image` of the files in a folder.
+fn make_image(image: &Path, files: &Path) -> Result<()> {
     let arguments = [
         "--quiet".as_ref(),
         "-x-1".as_ref(),
@@ -345,14 +343,30 @@ fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> R
         "-U".as_ref(),
         UUID.as_ref(),
         image.as_os_str(),
-        out.as_os_str(),
+        files.as_os_str(),
     ];
     command::run("mkfs.erofs", &arguments.map(|argument: &std::ffi::OsStr| argument), "erofs-utils")?;
+    Ok(())
+}
+
+fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
+    let out = folder.join("files");
+    compile(source, objects, &out, &[], stop)?;
+    let image = folder.join(FILES);
+    make_image(&image, &out)?;
+    // It can end with success though the disk failed while it wrote. Of the same files it makes the same image.
+    let again = folder.join("again");
+    make_image(&again, &out)?;
+    let hash = hash::of_file(&image)?;
+    if hash::of_file(&again)? != hash {
+        bail!("{}: mkfs.erofs made two different images of the same files: did the disk fail?", image.display());
+    }
+    fs::remove_file(&again)?;
     let length = fs::metadata(&image)?.len();
     if length > STACK_BYTES {
         bail!("{}: its files take {length} bytes, expected at most {STACK_BYTES}", source.manifest.name);
     }
-    fs::write(folder.join("sha256"), hash::of_file(&image)?)?;
+    fs::write(folder.join("sha256"), hash)?;
     fs::File::options().write(true).open(&image)?.set_len(STACK_BYTES)?;
     fs::remove_dir_all(&out)?;
     Ok(())
