@@ -1,15 +1,18 @@
 //! A whole capture in memory.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
+use crate::error::CaptureError;
 use crate::packet::Packet;
+use crate::reader::CaptureReader;
 
 /// A capture file, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capture {
     /// Interfaces in the order of the file. A classic pcap has one.
     pub interfaces: Vec<Interface>,
-    /// UDP and TCP packets in the order of the file. Empty when read with [`CaptureReader`](crate::CaptureReader), which hands them out one by one.
+    /// UDP and TCP packets in the order of the file. Empty when read with [`CaptureReader`], which hands them out one by one.
     pub packets: Vec<Packet>,
     /// Decryption secrets in the order of the file.
     pub secrets: Vec<Secrets>,
@@ -113,5 +116,21 @@ impl SkipReason {
             SkipReason::ObsoletePacketBlock => "obsolete pcapng packet block",
             SkipReason::OtherBlock => "other pcapng block",
         }
+    }
+}
+
+impl Capture {
+    /// Reads a pcap or pcapng file, plain or gzip, to its end. Takes anything that reads; a byte slice does.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when the input is no capture, breaks its own format, or cannot be read. A file that merely stops
+    /// in the middle of a record is not an error: see [`Capture::truncation`].
+    pub fn read<R: Read>(input: R) -> Result<Capture, CaptureError> {
+        let mut reader = CaptureReader::new(input)?;
+        let mut packets = Vec::new();
+        while let Some(packet) = reader.next_packet()? {
+            packets.push(packet);
+        }
+        Ok(Capture { packets, ..reader.into_summary() })
     }
 }

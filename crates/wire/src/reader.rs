@@ -225,19 +225,3 @@ impl<R: Read> Source<R> {
         Truncation { byte_offset: self.offset(), bytes_present: self.buffered() as u64 }
     }
 }
-
-impl Capture {
-    /// Reads a pcap or pcapng file, plain or gzip, to its end. Takes anything that reads; a byte slice does.
-    ///
-    /// # Errors
-    /// [`CaptureError`] when the input is no capture, breaks its own format, or cannot be read. A file that merely stops
-    /// in the middle of a record is not an error: see [`Capture::truncation`].
-    pub fn read<R: Read>(input: R) -> Result<Capture, CaptureError> {
-        let mut reader = CaptureReader::new(input)?;
-        let mut packets = Vec::new();
-        while let Some(packet) = reader.next_packet()? {
-            packets.push(packet);
-        }
-        Ok(Capture { packets, ..reader.into_summary() })
-    }
-}
