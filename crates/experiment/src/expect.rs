@@ -66,13 +66,13 @@ impl Compared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// It or more.
+    /// A measured value of the number or more meets the expectation.
     AtLeast,
-    /// It or less.
+    /// A measured value of the number or less meets the expectation.
     AtMost,
-    /// What is above the number is right.
+    /// A measured value above the number meets the expectation.
     Above,
-    /// What is below the number is right.
+    /// A measured value below the number meets the expectation.
     Below,
 }
 

@@ -11,7 +11,7 @@ use crate::{checks::Reasons, facts::Facts};
 /// matter to nothing but time.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name.
+    /// Name of the case.
     pub name: &'static str,
     /// Its letters in the matrix.
     pub abbreviation: &'static str,

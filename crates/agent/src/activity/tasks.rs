@@ -45,7 +45,7 @@ struct Group {
     /// The agent is one process, and has no sum.
     only: Option<u32>,
     processes: BTreeMap<u32, Process>,
-    /// What was counted of processes that have ended.
+    /// Counters of processes that have ended.
     ended: Counted,
     sum: Option<TrackId>,
 }
@@ -53,7 +53,7 @@ struct Group {
 #[derive(Default)]
 struct Process {
     threads: BTreeMap<u32, Thread>,
-    /// What was counted of threads that have ended.
+    /// Counters of threads that have ended.
     ended: Counted,
     /// CPU times by the process's own clock.
     times: Times,

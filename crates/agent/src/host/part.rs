@@ -151,7 +151,7 @@ struct Running<'a> {
     forwarder: Option<Forwarder>,
     server: Option<Endpoint>,
     client: Option<Client>,
-    /// What was announced already.
+    /// Events that were announced already.
     has_announced: Announced,
     clock: Option<Difference>,
     /// Those of the server, from its start on.

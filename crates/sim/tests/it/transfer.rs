@@ -179,8 +179,8 @@ fn a_transfer_that_takes_too_long_or_too_much_is_ended() {
     assert_eq!(run(&short, server(3), client(3)).0.unwrap().end, End::Timeout);
     let poor = Transfer { budget: 3, ..transfer() };
     assert_eq!(run(&poor, server(3), client(3)).0.unwrap().end, End::TooManyEvents);
-    let told = transfer().run(&mut server(3), &mut client(3), &mut |_| (), &mut || false).unwrap();
-    assert_eq!((told.end, told.events), (End::Cancelled, 0));
+    let cancelled = transfer().run(&mut server(3), &mut client(3), &mut |_| (), &mut || false).unwrap();
+    assert_eq!((cancelled.end, cancelled.events), (End::Cancelled, 0));
 }
 
 #[test]
