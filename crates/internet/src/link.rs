@@ -1,8 +1,13 @@
 //! Interfaces, addresses and routes of the calling thread's network namespace.
 
-use std::{fs, net::IpAddr};
+use std::{
+    fs,
+    net::{IpAddr, Ipv6Addr},
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use ipnet::IpNet;
 use netlink_packet_route::{
     AddressFamily, RouteNetlinkMessage,
@@ -15,6 +20,11 @@ use quiclab_agent::netlink::Netlink;
 
 /// Packets that wait for the Internet to read them. A scanner can send this many before the kernel drops some.
 const QUEUE_PACKETS: u32 = 1 << 16;
+
+/// Time between two looks at the routes.
+const ROUTE_POLL_INTERVAL: Duration = Duration::from_micros(200);
+/// How long the kernel may take to route packets to an address. It takes microseconds, and more where the machine is busy.
+const ROUTE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Brings the loopback interface up.
 pub(crate) fn raise_loopback() -> Result<()> {
@@ -47,6 +57,31 @@ pub(crate) fn configure(interface: &str, mtu: u32, addresses: &[IpAddr], prefixe
         netlink
             .create(RouteNetlinkMessage::NewRoute(route(index, *prefix, addresses)))
             .with_context(|| format!("route to {prefix}"))?;
+    }
+    for address in addresses {
+        if let IpAddr::V6(address) = address {
+            wait_until_routed(&mut netlink, *address)?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits until packets to an address of this namespace reach it. The kernel makes that route in a work queue, after it has answered
+/// the request for the address (`addrconf_dad_work` in net/ipv6/addrconf.c); until then it drops what arrives.
+fn wait_until_routed(netlink: &mut Netlink, address: Ipv6Addr) -> Result<()> {
+    let mut request = RouteMessage::default();
+    request.header.address_family = AddressFamily::Inet6;
+    let wanted = RouteAttribute::Destination(RouteAddress::Inet6(address));
+    let is_wanted = |route: &RouteNetlinkMessage| match route {
+        RouteNetlinkMessage::NewRoute(route) => {
+            route.header.kind == RouteType::Local && route.attributes.contains(&wanted)
+        }
+        _ => false,
+    };
+    let start = Instant::now();
+    while !netlink.dump(RouteNetlinkMessage::GetRoute(request.clone()))?.iter().any(is_wanted) {
+        ensure!(start.elapsed() < ROUTE_TIMEOUT, "the kernel does not route packets to its own address {address}");
+        sleep(ROUTE_POLL_INTERVAL);
     }
     Ok(())
 }

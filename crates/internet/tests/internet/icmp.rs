@@ -14,6 +14,7 @@ use crate::{
 pub const CASES: &[Case] = &[
     ("an_icmp_message_is_an_error_of_the_socket", an_icmp_message_is_an_error_of_the_socket),
     ("a_host_can_send_icmp_messages_about_others", a_host_can_send_icmp_messages_about_others),
+    ("an_answer_that_comes_at_once_is_delivered", an_answer_that_comes_at_once_is_delivered),
     ("another_port_is_unreachable", another_port_is_unreachable),
     ("a_silent_host_says_nothing", a_silent_host_says_nothing),
 ];
@@ -70,6 +71,18 @@ fn a_host_can_send_icmp_messages_about_others() {
         socket.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
         let error = socket.recv(&mut [0; 10]).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ECONNREFUSED), "{hostile}: {error}");
+        drop(internet);
+    }
+}
+
+/// The kernel routes packets to an IPv6 address only a moment after it has given it to the interface.
+fn an_answer_that_comes_at_once_is_delivered() {
+    for round in 0..60 {
+        let internet = internet(vec![host("2001:db8:64::1", 0, Behaviour::Icmp(Unreachable::Port))]);
+        let socket = client("2001:db8:64::1");
+        socket.send(&[1; 1200]).unwrap();
+        let error = socket.recv(&mut [0; 10]).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ECONNREFUSED), "{round}: {error}");
         drop(internet);
     }
 }
