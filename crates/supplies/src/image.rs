@@ -12,14 +12,12 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_units::ByteCount;
 
-use crate::{cache::Cache, command, hash};
+use crate::{cache::Cache, command, erofs::EPOCH, hash};
 
 /// Length that the file of a root file system has, as a sparse file: the largest NVDIMM for one.
 pub const LARGEST_ROOT_BYTES: u64 = 4 << 30;
 /// The suite the guest is made of; programs built on Debian 12 run in it.
 const SUITE: &str = "trixie";
-/// Times of all files, so that the image depends on the packages alone.
-const EPOCH: &str = "1767225600";
 /// The file system's UUID: any constant.
 const UUID: &str = "7175696c-6162-4000-8000-000000000001";
 /// Version of this recipe.

@@ -7,6 +7,7 @@
 pub mod ahead;
 pub mod cache;
 pub mod command;
+pub mod erofs;
 pub mod hash;
 pub mod image;
 pub mod kernel;

@@ -19,7 +19,7 @@ use quiclab_inputs::read_unlinked_text;
 
 use crate::{
     cache::Cache,
-    command, hash,
+    command, erofs,
     image::{Image, ROOT_FILE},
 };
 
@@ -36,8 +36,8 @@ pub const MOUNTED: &str = "/stack";
 pub const STACK_BYTES: u64 = 512 << 20;
 /// What a build leaves, in its folder of the cache.
 const FILES: &str = "stack.erofs";
+/// UUID of the file systems of stacks, which may be any constant.
 const UUID: &str = "7175696c-6162-4000-8000-000000000002";
-const EPOCH: &str = "1767225600";
 
 /// A stack, and where it is.
 #[derive(Clone, Debug)]
@@ -332,36 +332,11 @@ fn check_output(manifest: &StackManifest, source: &Path, out: &Path, log: &Path)
     Ok(())
 }
 
-/// Makes the file system `image` of the files in a folder.
-fn make_image(image: &Path, files: &Path) -> Result<()> {
-    let arguments = [
-        "--quiet".as_ref(),
-        "-x-1".as_ref(),
-        "--all-root".as_ref(),
-        "-T".as_ref(),
-        EPOCH.as_ref(),
-        "-U".as_ref(),
-        UUID.as_ref(),
-        image.as_os_str(),
-        files.as_os_str(),
-    ];
-    command::run("mkfs.erofs", &arguments.map(|argument: &std::ffi::OsStr| argument), "erofs-utils")?;
-    Ok(())
-}
-
 fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
     let out = folder.join("files");
     compile(source, objects, &out, &[], stop)?;
     let image = folder.join(FILES);
-    make_image(&image, &out)?;
-    // It can end with success though the disk failed while it wrote. Of the same files it makes the same image.
-    let again = folder.join("again");
-    make_image(&again, &out)?;
-    let hash = hash::of_file(&image)?;
-    if hash::of_file(&again)? != hash {
-        bail!("{}: mkfs.erofs made two different images of the same files: did the disk fail?", image.display());
-    }
-    fs::remove_file(&again)?;
+    let hash = erofs::make(&image, &out, UUID)?;
     let length = fs::metadata(&image)?.len();
     if length > STACK_BYTES {
         bail!("{}: its files take {length} bytes, expected at most {STACK_BYTES}", source.manifest.name);

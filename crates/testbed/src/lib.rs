@@ -27,4 +27,4 @@ pub mod stack_store;
 pub mod testbed;
 pub mod vm;
 
-pub use quiclab_supplies::{cache, command, hash, shell, stack};
+pub use quiclab_supplies::{cache, command, erofs, hash, shell, stack};

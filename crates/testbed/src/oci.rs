@@ -13,7 +13,6 @@ mod members;
 mod tree;
 
 use std::{
-    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
@@ -25,12 +24,10 @@ use tree::Tree;
 pub use config::{Image, Layer};
 
 use crate::{
-    command,
+    erofs,
     vm::image::{ROOT_FILE, seal},
 };
 
-/// Times of all files, so that the file system depends on the image alone.
-const EPOCH: &str = "1767225600";
 /// The file system's UUID: any constant.
 const UUID: &str = "7175696c-6162-4000-8000-000000000003";
 /// Where the agent mounts something, or writes: of an image, nothing is needed there but a folder.
@@ -75,9 +72,7 @@ pub fn unpack(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<Unpacked
 /// A missing program, a full disk, or a tree that is too large.
 pub fn pack(unpacked: &Unpacked, folder: &Path) -> Result<()> {
     let file = folder.join(ROOT_FILE);
-    let words = ["--quiet", "-x-1", "--all-root", "-T", EPOCH, "-U", UUID].map(OsStr::new);
-    let arguments = [&words[..], &[file.as_os_str(), unpacked.tree.as_os_str()]].concat();
-    command::run("mkfs.erofs", &arguments, "erofs-utils")?;
+    erofs::make(&file, &unpacked.tree, UUID)?;
     seal(folder)?;
     fs::remove_dir_all(&unpacked.tree).with_context(|| unpacked.tree.display().to_string())
 }

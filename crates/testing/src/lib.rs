@@ -4,7 +4,7 @@
 //!   [`has_namespaces`] look for what is usually lacking, and say it.
 //! - [`wait_until`] something happens; its limit only ends a hang.
 //! - [`wake_delay`] and [`Wakings`] measure how busy the machine is, for tests of real time: their bounds are relative to it.
-//! - [`replay`] gives targets of the fuzzer every input of their corpora.
+//! - [`replay`] gives targets of the fuzzer every input of their corpora; [`replay_corpora`] writes the tests.
 //! - [`frames`] and [`files`]: frames of one flow, and paths in this repository.
 
 pub mod files;

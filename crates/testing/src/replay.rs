@@ -5,6 +5,25 @@ use std::{fs, path::Path};
 /// A target of the fuzzer: the name of its corpus, and what it calls with an input.
 pub type Target = (&'static str, fn(&[u8]));
 
+/// Writes the tests of a crate that replays every input of all its corpora, which are in its folder `fuzz/corpus`. Takes its targets.
+#[macro_export]
+macro_rules! replay_corpora {
+    ($targets:expr) => {
+        /// The folder of the corpora.
+        const CORPORA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus");
+
+        #[test]
+        fn every_input_of_the_corpora_is_survived() {
+            $crate::replay::every_input(std::path::Path::new(CORPORA), $targets);
+        }
+
+        #[test]
+        fn every_corpus_has_a_target() {
+            $crate::replay::every_corpus_has_a_target(std::path::Path::new(CORPORA), $targets, &[]);
+        }
+    };
+}
+
 /// Gives every target every input of its corpus in this folder.
 ///
 /// # Panics

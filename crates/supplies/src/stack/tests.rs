@@ -106,7 +106,7 @@ fn a_build_without_inputs_has_the_name_that_it_always_had() {
     fs::write(folder.join("a"), "1").unwrap();
     fs::write(folder.join("src/b"), "2").unwrap();
     let manifest = source(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks/quinn")).unwrap().manifest;
-    let hasher = hash::Hasher::default().part(b"3").part(b"a").part(b"1").part(b"src/b").part(b"2");
+    let hasher = crate::hash::Hasher::default().part(b"3").part(b"a").part(b"1").part(b"src/b").part(b"2");
     let source = Source { manifest, folder, options: BTreeMap::new() };
     assert_eq!(name(&source).unwrap(), format!("stack/x-{}", hasher.short()));
 }
