@@ -256,7 +256,7 @@ stacks: stacks-setup build ## build every stack: about 20 minutes on 2 cores wit
 
 .PHONY: kernel
 kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation offload: 5 to 12 minutes on 2 cores
-	$(QUICLAB) kernel build
+	$(QUICLAB) tools kernel build
 
 .PHONY: test-kernel
 test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which make test skips: 5 minutes, and the time to build it

@@ -4,7 +4,7 @@
 #
 #   packaging/dist.sh FOLDER_OF_BINARIES OUT
 #
-# OUT also gets an archive of prepared things where PREPARE is set: arguments of `quiclab prepare`, such as
+# OUT also gets an archive of prepared things where PREPARE is set: arguments of `quiclab tools prepare`, such as
 # "experiments/quic-steps/baseline.toml --profile quick", or "all" for every stack.
 set -euo pipefail
 export LC_ALL=C TZ=UTC
@@ -52,7 +52,7 @@ find "$share" -name target -prune -exec rm -rf {} +
 chmod -R u=rwX,go=rX "$share"
 
 echo "manual pages and completions" >&2
-"$binaries/quiclab" man "$work/tree/usr/share/man/man1"
+"$binaries/quiclab" tools man "$work/tree/usr/share/man/man1"
 for page in "$work"/tree/usr/share/man/man1/*.1; do squeeze < "$page" > "$page.gz"; rm "$page"; done
 completions() { mkdir -p "$(dirname "$2")"; "$binaries/quiclab" completions "$1" > "$2"; }
 completions bash "$work/tree/usr/share/bash-completion/completions/quiclab"

@@ -112,9 +112,9 @@ impl Stack {
         let file = folder.join("bench.toml");
         fs::write(&file, text).expect("an experiment file");
         let output = Command::new(env!("CARGO_BIN_EXE_quiclab"))
-            .arg("handshakes")
+            .arg("run")
             .arg(&file)
-            .args(["--json", "--count", &HANDSHAKES.to_string()])
+            .args(["--json", "--handshakes", &HANDSHAKES.to_string()])
             .arg("--stacks")
             .arg(env::var_os(FOLDER).unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io").into()))
             .output()

@@ -3,6 +3,7 @@
 mod failures;
 mod interim_analyses;
 mod notes;
+mod results;
 mod revision;
 mod same;
 mod show;
@@ -28,22 +29,23 @@ use quiclab_testbed::{
     laboratory::Laboratory,
     perform::Interrupted,
     registry::{default_testbed, testbed},
+    stack_store::StackRequest,
 };
 
 use crate::{
-    cli::{AbArguments, MOST_REPETITIONS, Output, RunArguments, SetOptions, StackOptions, WAIT_FOR_QUIET},
     laboratory::open as open_laboratory,
     planned::Planned,
-    run, signals,
+    run,
+    settings::{AbSettings, RunSettings},
+    signals,
 };
 use failures::EarlierFailures;
 use interim_analyses::InterimAnalyses;
-pub use show::show;
-use show::show_no_verdict;
+use show::{show, show_no_verdict};
 use sides::{Request, Side};
 
 /// The chance that a verdict may have of showing a difference where there is none, and the conditions of failing a B that should pass.
-pub const ALPHA: f64 = 0.05;
+const ALPHA: f64 = 0.05;
 /// What is run where no file is given.
 const DEFAULT: &str = include_str!("ab/default.toml");
 
@@ -51,13 +53,16 @@ const DEFAULT: &str = include_str!("ab/default.toml");
 ///
 /// # Errors
 /// A wrong file or side, a missing program, an interruption.
-pub fn ab(arguments: &AbArguments) -> Result<u8> {
+pub fn ab(settings: &AbSettings) -> Result<u8> {
+    show::check(&settings.judge)?;
+    refuse_real_time(settings)?;
+    if let Some(folders) = results::folders(settings)? {
+        return results::compare(folders, &settings.judge);
+    }
     let stop = signals::stop_flag()?;
-    show::check(&arguments.judge)?;
-    refuse_real_time(arguments)?;
-    let request = Request::parse(arguments)?;
-    let sides = request.sides(arguments)?;
-    let out = arguments.out.clone().unwrap_or_else(|| Path::new("results/ab").join(sides::folder_name(&sides)));
+    let request = Request::parse(settings)?;
+    let sides = request.sides(settings)?;
+    let out = settings.out.clone().unwrap_or_else(|| Path::new("results/ab").join(sides::folder_name(&sides)));
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     let files = match &request.files[..] {
         [] => {
@@ -75,17 +80,16 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
     let open = |side: &Side| {
         let own = side.stack.iter().cloned().collect();
         // Each side was asked for by its path.
-        let (folder, replace) = (arguments.stacks.clone(), true);
-        let stacks = StackOptions { folder, own, replace, rebuild: arguments.rebuild };
+        let (folder, replace) = (settings.stacks.clone(), true);
+        let stacks = StackRequest { folder, own, replace, rebuild: settings.rebuild };
         open_laboratory(&stacks, stop.clone())
     };
     let laboratories = [open(&sides[0])?, open(&sides[1])?];
-    let bench =
-        Bench { arguments, sides: &sides, laboratories: &laboratories, files: &files, texts: &texts, out: &out };
+    let bench = Bench { settings, sides: &sides, laboratories: &laboratories, files: &files, texts: &texts, out: &out };
     let question = Question {
         names: [0, 1].map(|side| sides[side].name.clone()),
-        conditions: arguments.judge.fail_if.clone(),
-        metrics: arguments.judge.metrics.clone(),
+        conditions: settings.judge.conditions.clone(),
+        metrics: settings.judge.metrics.clone(),
         alpha: ALPHA,
         not_judged: BTreeMap::new(),
     };
@@ -93,9 +97,9 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
     let question = Question { not_judged: pairing.not_judged(), ..question };
     if same::are_same(&bench, &pairing)? {
         let comparison = Comparison::of_the_same_bytes(&question, &pairing.label());
-        return show(&comparison, None, &arguments.judge);
+        return show(&comparison, None, &settings.judge);
     }
-    let mut looks = InterimAnalyses::new(arguments, pairing.groups());
+    let mut looks = InterimAnalyses::new(settings, pairing.groups());
     let mut failures = [EarlierFailures::default(), EarlierFailures::default()];
     loop {
         let plans = bench.plans(looks.repetitions())?;
@@ -117,10 +121,10 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
             if inputs.iter().all(|input| input.failures.is_empty()) {
                 bail!("{reason}");
             }
-            return show_no_verdict(&reason, &question, &arguments.judge);
+            return show_no_verdict(&reason, &question, &settings.judge);
         };
         let runs = inputs.iter().map(|input| input.runs.len() + input.failures.len()).sum();
-        if !comparison.is_decided(arguments.smallest_change / 100.0)
+        if !comparison.is_decided(settings.smallest_change / 100.0)
             && let Some(repetitions) = looks.next(runs)
         {
             status!("quiclab: not decided yet; continuing to {repetitions} repetitions on each side");
@@ -129,7 +133,7 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         comparison.notes = notes::notes(&bench, &pairing, &plans);
         comparison.notes.extend(looks.in_words());
         comparison.trains = trains::differences(&comparison, &inputs, keys, &out);
-        return show(&comparison, Some(([&inputs[0], &inputs[1]], keys)), &arguments.judge);
+        return show(&comparison, Some(([&inputs[0], &inputs[1]], keys)), &settings.judge);
     }
 }
 
@@ -155,7 +159,7 @@ fn nothing_to_compare(inputs: &[ReportInput; 2], out: &Path) -> String {
 
 /// What is run, and where.
 struct Bench<'a> {
-    arguments: &'a AbArguments,
+    settings: &'a AbSettings,
     sides: &'a [Side; 2],
     laboratories: &'a [Laboratory; 2],
     files: &'a [PathBuf],
@@ -174,49 +178,36 @@ struct Pairing {
 }
 
 impl Bench<'_> {
-    fn run_arguments(&self, side: usize, file: usize, repetitions: Option<u32>) -> RunArguments {
-        let Self { arguments, sides, files, .. } = self;
+    /// The settings of `quiclab run` that perform the runs of a file on one side.
+    fn run_settings(&self, side: usize, file: usize, repetitions: Option<u32>) -> RunSettings {
+        let Self { settings, sides, files, .. } = self;
         let out = self.out.join(["a", "b"][side]);
         // One file has the folder for itself, so that `quiclab report` and `quiclab check` find it there.
         let out = if files.len() == 1 { out } else { out.join(files[file].file_stem().unwrap_or_default()) };
-        let mut settings = arguments.set.settings.clone();
-        settings.extend(sides[side].settings.clone());
-        RunArguments {
-            file: files[file].clone(),
-            profile: arguments.profile.clone(),
-            reps: repetitions,
-            until_decided: false,
-            most_repetitions: MOST_REPETITIONS,
-            filter: arguments.filter.clone(),
-            set: SetOptions { settings },
-            testbed: None,
-            hosts: None,
-            jobs: arguments.jobs,
+        RunSettings {
+            profile: settings.profile.clone(),
+            repetitions,
+            filters: settings.filters.clone(),
+            set: [&settings.set[..], &sides[side].settings].concat(),
+            jobs: settings.jobs,
             out: Some(out),
-            wall_timeout: arguments.wall_timeout,
-            wait_for_quiet: WAIT_FOR_QUIET,
-            no_wait: false,
-            roofline: false,
-            parquet: false,
-            figures: None,
-            dry_run: false,
-            needs: false,
-            stacks: StackOptions {
-                folder: arguments.stacks.clone(),
+            wall_timeout: settings.wall_timeout,
+            stacks: StackRequest {
+                folder: settings.stacks.clone(),
                 own: sides[side].shown_stack.iter().cloned().collect(),
                 replace: sides[side].shown_stack.is_some(),
                 rebuild: false,
             },
-            output: Output { json: false },
+            ..RunSettings::of(&files[file])
         }
     }
 
     /// The plan of every file on both sides.
     fn plans(&self, repetitions: Option<u32>) -> Result<Vec<[Plan; 2]>> {
         let plan = |side: usize, file: usize| {
-            let arguments = self.run_arguments(side, file, repetitions);
+            let settings = self.run_settings(side, file, repetitions);
             let name = self.files[file].display().to_string();
-            let plan = run::plan_transfers(&name, &self.texts[file], &arguments, &self.laboratories[side])?;
+            let plan = run::plan_transfers(&name, &self.texts[file], &settings, &self.laboratories[side])?;
             // Whoever compares two stacks wants both of them in the runs.
             if let [unused, ..] = &plan.unused[..] {
                 bail!(
@@ -251,10 +242,10 @@ impl Bench<'_> {
         let mut all: Option<ReportInput> = None;
         for (file, plans) in plans.iter().enumerate() {
             let plan = &plans[side];
-            let arguments = self.run_arguments(side, file, Some(repetitions(plan)));
+            let settings = self.run_settings(side, file, Some(repetitions(plan)));
             status!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
-            let planned = Planned::of_transfers(plan, &arguments);
-            let (results, _) = run::perform(&self.files[file], &planned, &arguments, &self.laboratories[side])?;
+            let planned = Planned::of_transfers(plan, &settings);
+            let (results, _) = run::perform(&self.files[file], &planned, &settings, &self.laboratories[side])?;
             results.report(crate::results::Ladders::Default, false)?;
             let input = results.measured_transfers("ab")?;
             match &mut all {
@@ -270,8 +261,8 @@ impl Bench<'_> {
 }
 
 /// A and B are run one after the other. In virtual time that changes nothing; in real time the machine changes meanwhile.
-fn refuse_real_time(arguments: &AbArguments) -> Result<()> {
-    let Some(name) = &arguments.testbed else { return Ok(()) };
+fn refuse_real_time(settings: &AbSettings) -> Result<()> {
+    let Some(name) = &settings.testbed else { return Ok(()) };
     if testbed(name)?.is_exact() {
         bail!("--testbed {name}: found a testbed, expected none, because ab runs on {}", default_testbed().name());
     }

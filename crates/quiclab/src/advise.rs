@@ -2,6 +2,7 @@
 
 mod check;
 mod grid;
+mod pto;
 
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub fn advise(arguments: &AdviseArguments) -> Result<u8> {
     match &arguments.question {
         AdviseQuestion::InstantAck(arguments) => instant_ack(arguments),
         AdviseQuestion::Check(arguments) => check::check(arguments),
+        AdviseQuestion::Pto(arguments) => pto::pto(arguments),
     }
 }
 

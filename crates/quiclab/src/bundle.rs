@@ -65,7 +65,7 @@ pub fn bundle(arguments: &BundleArguments) -> Result<u8> {
     let results = Results::open(&arguments.results)?;
     let index = Index::read(&arguments.results)?;
     let runs = runs(&results)?;
-    let stacks = stacks::find(&runs, &arguments.stacks)?;
+    let stacks = stacks::find(&runs, &arguments.stacks.request())?;
     let about = about(&index, &runs, &stacks, arguments);
     let experiment = experiment::files(arguments.experiment.as_deref(), &about.command)?;
     let parent = arguments.out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -6,11 +6,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, findings_as_rows, render_findings};
+use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, ReportInput, findings_as_rows, render_findings};
+use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
 use serde_json::{Value, json};
 
-use crate::{cli::CheckArguments, compare::are_samples, models::is_former, output, results::Results};
+use crate::{cli::CheckArguments, models::is_former, output, results::Results};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -169,4 +170,9 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
         Some(depth) => below.iter().try_for_each(|folder| find(folder, depth, found)),
         None => Ok(()),
     }
+}
+
+/// Whether any of the runs was made in real time.
+fn are_samples(input: &ReportInput) -> bool {
+    input.runs.iter().any(|run| is_sample(&run.versions))
 }

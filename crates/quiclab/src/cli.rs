@@ -6,7 +6,6 @@ mod bundle;
 mod cache;
 mod campaign;
 mod groups;
-mod handshakes;
 mod help;
 mod import;
 mod look;
@@ -24,6 +23,7 @@ mod setting_values;
 mod shared;
 mod stacks_check;
 mod stacks_try;
+mod tools;
 mod values;
 
 use std::{num::NonZeroUsize, path::PathBuf};
@@ -32,14 +32,13 @@ use clap::{Args, Parser, Subcommand};
 use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
 
-pub use ab::{AbArguments, Budget, JudgeOptions};
+pub use ab::AbArguments;
 pub use advise::{AdviseArguments, AdviseCheckArguments, AdviseQuestion, InstantAckArguments};
 pub use bundle::{BundleArguments, VerifyArguments};
 pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
 pub use campaign::CampaignArguments;
 pub use groups::command;
-pub use handshakes::HandshakesArguments;
-pub use help::{CompletionsArguments, DemoArguments, HelpArguments, ManArguments, Shell};
+pub use help::{CompletionsArguments, HelpArguments, Shell};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use look::LookArguments;
 pub use packets::PacketsArguments;
@@ -47,12 +46,12 @@ pub use perf::PerfArguments;
 pub use perform::PerformArguments;
 pub use prepare::PrepareArguments;
 pub use pto::{PtoArguments, SampleArgument};
-pub use run::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
+pub use run::RunArguments;
 pub use scan::{Addresses, CaptureOptions, GroupArgument, OriginOptions, RowFormat, ScanArguments, WhomOptions};
-pub use set::SetOptions;
-pub use shared::{Output, StackOptions};
+use shared::{Output, StackOptions};
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
+pub use tools::{KernelAction, KernelArguments, KernelBuildArguments, KernelListArguments, Tool, ToolsArguments};
 
 use shared::parse_positive;
 
@@ -78,23 +77,17 @@ QUICLAB_SHARE is a folder with stacks/ and experiments/, where neither the curre
 pub enum Verb {
     /// Run an experiment; runs that already have a record are not repeated
     Run(RunArguments),
-    /// Perform a single run whose settings are all resolved
-    Perform(PerformArguments),
     /// Perform an experiment's runs on many machines, with Dask
     Campaign(CampaignArguments),
     /// Measure how fast stacks are: iperf3 for QUIC, on this machine or between two
     Perf(PerfArguments),
-    /// Perform many handshakes in the simulator without records, and measure each
-    Handshakes(HandshakesArguments),
     /// Measure captures made anywhere: pcap or pcapng, QUIC or TCP
     Analyze(AnalyzeArguments),
     /// List the packets of a record or a capture: all of them, or those around a time
     Packets(PacketsArguments),
     /// Show one transfer over time, packet by packet, on a page that zooms; or two on one time axis
     Look(LookArguments),
-    /// Show how RTT samples change smoothed_rtt, rttvar and the probe timeout (RFC 9002)
-    Pto(PtoArguments),
-    /// Answer a question about a deployment from a model: whether to send instant acknowledgments
+    /// Answer a question about handshakes from a model: whether to send instant acknowledgments, what a probe timeout becomes
     Advise(AdviseArguments),
     /// Ask many servers for a QUIC handshake, or read captures, and say how each answers
     Scan(ScanArguments),
@@ -102,10 +95,8 @@ pub enum Verb {
     Report(ReportArguments),
     /// Check an experiment's expectations against its results
     Check(CheckArguments),
-    /// Run two builds of an endpoint, or two settings, with the same seeds, and decide which metrics differ
+    /// Run two builds of an endpoint, or two settings, with the same seeds, or take two result folders, and decide which metrics differ
     Ab(AbArguments),
-    /// Compare two result folders, for example from two testbeds
-    Compare(CompareArguments),
     /// Find the first packet where two records differ, and what the stacks logged there
     Diff(DiffArguments),
     /// Pack a results folder into an archive that others can verify
@@ -118,21 +109,15 @@ pub enum Verb {
     Cache(CacheArguments),
     /// List, build, try and check stacks, or import images
     Stacks(StacksArguments),
-    /// List the guest kernels, or build the one with paced segmentation offload
-    Kernel(KernelArguments),
     /// Run every server against every client in the test cases of the QUIC Interop Runner, and judge their packets
     Interop(InteropArguments),
-    /// Fetch the kernel and build the guest image and the stacks, without running anything; or take them from an archive
-    Prepare(PrepareArguments),
-    /// Run the quick profile of the baseline: how four senders space their packets
-    Demo(DemoArguments),
     /// Explain a verb or a topic: concepts, guides and references, as in docs/
     Help(HelpArguments),
     /// Print a script that completes verbs, settings and values in a shell
     Completions(CompletionsArguments),
-    /// Write manual pages, for packages
+    /// What scripts and packages call: single resolved runs, preparation, kernels, manual pages
     #[command(hide = true)]
-    Man(ManArguments),
+    Tools(ToolsArguments),
 }
 
 /// Arguments of `quiclab analyze`.
@@ -247,26 +232,6 @@ const CHECK_HELP: &str = "\
 The expectations are the [[expect]] tables of the experiment file: docs/reference/experiment-file.md.
 Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read.";
 
-/// Arguments of `quiclab compare`.
-#[derive(Debug, Args)]
-#[command(after_help = COMPARE_HELP)]
-pub struct CompareArguments {
-    /// A folder that quiclab run has filled
-    #[arg(value_name = "A")]
-    pub one: PathBuf,
-    /// Another one, with the same settings
-    #[arg(value_name = "B")]
-    pub other: PathBuf,
-    #[command(flatten)]
-    pub judge: JudgeOptions,
-}
-
-const COMPARE_HELP: &str = "\
-Groups of runs are compared if all their settings are equal. Settings that only the simulator has (sim.timer_step, timer_lateness, call_cost, \
-packet_cost, card_rate) may differ. How it decides: docs/reference/ab.md.
-
-Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, at most 99; 125 if nothing could be compared.";
-
 /// Arguments of `quiclab diff`.
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_HELP)]
@@ -346,44 +311,6 @@ pub struct StacksBuildArguments {
     /// Stacks to build [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    #[command(flatten)]
-    pub stacks: StackOptions,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Arguments of `quiclab kernel`.
-#[derive(Debug, Args)]
-pub struct KernelArguments {
-    /// What to do
-    #[command(subcommand)]
-    pub action: KernelAction,
-}
-
-/// What `quiclab kernel` does.
-#[derive(Debug, Subcommand)]
-pub enum KernelAction {
-    /// Print the kernels that experiments can choose, and which of them are in the cache
-    List(KernelListArguments),
-    /// Build kernel 6.1-paced from Debian's source with the patch in kernel/patch; takes some minutes
-    Build(KernelBuildArguments),
-}
-
-/// Arguments of `quiclab kernel list`.
-#[derive(Debug, Args)]
-pub struct KernelListArguments {
-    #[command(flatten)]
-    pub stacks: StackOptions,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Arguments of `quiclab kernel build`.
-#[derive(Debug, Args)]
-pub struct KernelBuildArguments {
-    /// Build it even if the cache has it from the same source, patch, configuration and compiler
-    #[arg(long)]
-    pub again: bool,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

@@ -144,7 +144,7 @@ fn samples(which: [bool; 2]) -> &'static str {
     match which {
         [false, false] => "",
         [true, true] => {
-            "   both are samples of real time: chance alone makes their packets differ; quiclab compare judges many runs\n"
+            "   both are samples of real time: chance alone makes their packets differ; quiclab ab judges many runs\n"
         }
         [true, false] => "   A is a sample of real time, B is exact: chance alone makes their packets differ\n",
         [false, true] => "   A is exact, B is a sample of real time: chance alone makes their packets differ\n",

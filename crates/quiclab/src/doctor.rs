@@ -219,7 +219,7 @@ fn figures() -> Check {
 
 /// Toolchains and packages of the stacks (each is needed for that stack alone), and what is already in the cache.
 fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
-    let laboratory = match open(&arguments.stacks, signals::stop_flag()?) {
+    let laboratory = match open(&arguments.stacks.request(), signals::stop_flag()?) {
         Ok(laboratory) => laboratory,
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };
@@ -253,7 +253,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
         }
     });
     let made = |folder: Option<&Path>| match folder.map(Origin::of) {
-        None => "not built yet; quiclab run or quiclab prepare builds it".to_owned(),
+        None => "not built yet; quiclab run or quiclab tools prepare builds it".to_owned(),
         Some(None) => "in the cache".to_owned(),
         Some(Some(origin)) => format!("in the cache, {origin}"),
     };

@@ -46,7 +46,7 @@ const PAGE_FILE: &str = "interop.html";
 /// An unknown name, a missing program, an interruption.
 pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open(&arguments.stacks, stop.clone())?;
+    let laboratory = open(&arguments.stacks.request(), stop.clone())?;
     let mut selection = selection::select(arguments, &laboratory)?;
     let begin = unix_seconds();
     let results = Results::create(&arguments.out, stop.clone())?;

@@ -1,4 +1,4 @@
-//! `quiclab kernel`
+//! `quiclab tools kernel`
 
 use std::time::Instant;
 
@@ -43,7 +43,7 @@ pub fn kernel(arguments: &KernelArguments) -> Result<u8> {
 }
 
 fn list(arguments: &KernelListArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
     let mut rows = Vec::new();
     for name in kernel::names() {
         let (found, command) = match name {
@@ -62,7 +62,7 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
 }
 
 fn build(arguments: &KernelBuildArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
     let start = Instant::now();
     let say = |text: &str| status!("quiclab: kernel {PATCHED_KERNEL}: {text}");
     let (kernel, built) = paced_kernel(&laboratory.stack_store)?.build(

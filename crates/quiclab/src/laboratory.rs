@@ -18,13 +18,13 @@ use quiclab_testbed::{
     testbed::Testbed,
 };
 
-use crate::{cli::StackOptions, prepared_archive, progress};
+use crate::{prepared_archive, progress};
 
 /// The default testbed with its stacks.
 ///
 /// # Errors
 /// As [`Laboratory::open`].
-pub fn open(stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> {
+pub fn open(stacks: &StackRequest, stop: Arc<AtomicBool>) -> Result<Laboratory> {
     open_on(default_testbed(), stacks, stop)
 }
 
@@ -32,10 +32,9 @@ pub fn open(stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> 
 ///
 /// # Errors
 /// As [`Laboratory::open`].
-pub fn open_on(testbed: Arc<dyn Testbed>, stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> {
+pub fn open_on(testbed: Arc<dyn Testbed>, stacks: &StackRequest, stop: Arc<AtomicBool>) -> Result<Laboratory> {
     prepared_archive::take_installed(&Cache::from_environment()?)?;
-    let StackOptions { folder, own, replace, rebuild } = stacks.clone();
-    Laboratory::open(testbed, &StackRequest { folder, own, replace, rebuild }, stop, progress::say)
+    Laboratory::open(testbed, stacks, stop, progress::say)
 }
 
 /// The testbed with the stacks for `run`; without any where it needs none.
@@ -45,7 +44,7 @@ pub fn open_on(testbed: Arc<dyn Testbed>, stacks: &StackOptions, stop: Arc<Atomi
 pub fn open_for(
     run: &AnyRun,
     testbed: Arc<dyn Testbed>,
-    stacks: &StackOptions,
+    stacks: &StackRequest,
     stop: Arc<AtomicBool>,
 ) -> Result<Laboratory> {
     if run.stacks().is_empty() {

@@ -13,14 +13,11 @@ mod cache;
 mod campaign;
 mod check;
 mod cli;
-mod compare;
 mod completion;
-mod demo;
 mod diff;
 mod doctor;
 mod figure_files;
 mod folder;
-mod handshakes;
 mod help;
 mod host_pictures;
 mod includes;
@@ -41,7 +38,6 @@ mod planned;
 mod prepare;
 mod prepared_archive;
 mod progress;
-mod pto;
 mod report;
 mod resolved;
 mod results;
@@ -51,6 +47,7 @@ mod runs_table;
 mod samples;
 mod scan;
 mod schedule;
+mod settings;
 mod signals;
 mod stacks;
 mod traces;
@@ -61,7 +58,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use cli::{Cli, Verb};
+use cli::{Cli, RunArguments, Tool, ToolsArguments, Verb};
 
 /// quiclab itself failed: everything except failed runs.
 const CANNOT_WORK: u8 = 125;
@@ -81,45 +78,42 @@ fn main() -> ExitCode {
         | Verb::Bundle(_)
         | Verb::Cache(_)
         | Verb::Completions(_)
-        | Verb::Handshakes(_)
         | Verb::Help(_)
-        | Verb::Kernel(_)
-        | Verb::Man(_)
         | Verb::Look(_)
         | Verb::Perf(_)
         | Verb::Packets(_)
-        | Verb::Scan(_) => "",
+        | Verb::Scan(_)
+        | Verb::Run(RunArguments { handshakes: Some(_), .. })
+        | Verb::Tools(ToolsArguments { tool: Tool::Kernel(_) | Tool::Man(_) }) => "",
         _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
-        Verb::Run(arguments) => run::run(&arguments),
+        Verb::Run(arguments) => arguments.resolve().and_then(|(action, settings)| run::run(&action, &settings)),
         Verb::Perf(arguments) => perf::perf(&arguments),
-        Verb::Perform(arguments) => perform::perform(&arguments),
         Verb::Campaign(arguments) => campaign::campaign(&arguments),
-        Verb::Handshakes(arguments) => handshakes::handshakes(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Look(arguments) => look::look(&arguments),
-        Verb::Pto(arguments) => pto::pto(&arguments),
         Verb::Advise(arguments) => advise::advise(&arguments),
         Verb::Scan(arguments) => scan::scan(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
-        Verb::Ab(arguments) => ab::ab(&arguments),
-        Verb::Compare(arguments) => compare::compare(&arguments),
+        Verb::Ab(arguments) => ab::ab(&arguments.resolve()),
         Verb::Diff(arguments) => diff::diff(&arguments),
         Verb::Bundle(arguments) => bundle::bundle(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),
         Verb::Cache(arguments) => cache::cache(&arguments),
         Verb::Stacks(arguments) => stacks::stacks(&arguments),
-        Verb::Kernel(arguments) => kernel::kernel(&arguments),
         Verb::Interop(arguments) => interop::interop(&arguments),
-        Verb::Prepare(arguments) => prepare::prepare(&arguments),
-        Verb::Demo(arguments) => demo::demo(&arguments),
         Verb::Help(arguments) => help::help(&arguments),
         Verb::Completions(arguments) => completion::completions(&arguments),
-        Verb::Man(arguments) => manual::write(&arguments.folder),
+        Verb::Tools(arguments) => match arguments.tool {
+            Tool::Perform(arguments) => perform::perform(&arguments),
+            Tool::Prepare(arguments) => prepare::prepare(&arguments),
+            Tool::Kernel(arguments) => kernel::kernel(&arguments),
+            Tool::Man(arguments) => manual::write(&arguments.folder),
+        },
     };
     match done {
         Ok(status) => ExitCode::from(status),

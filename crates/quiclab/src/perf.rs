@@ -26,11 +26,12 @@ use quiclab_testbed::{
     loopback::{self, Network},
     registry::testbed,
     stack::Source,
+    stack_store::StackRequest,
 };
 use serde_json::Value;
 
 use crate::{
-    cli::{PerfArguments, StackOptions},
+    cli::PerfArguments,
     laboratory::open_on,
     output, signals,
     stacks::{files::Files, output_tail},
@@ -171,7 +172,7 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Setup> {
     ];
     let mut own: Vec<_> = paths.into_iter().flatten().filter(|stack| stack.contains('/')).map(PathBuf::from).collect();
     own.dedup();
-    let options = StackOptions { folder: arguments.folder.clone(), own, replace: true, rebuild: arguments.rebuild };
+    let options = StackRequest { folder: arguments.folder.clone(), own, replace: true, rebuild: arguments.rebuild };
     let laboratory = open_on(testbed(TESTBED)?, &options, stop.clone())?;
     let stack_store = &laboratory.stack_store;
     // Own ones are listed in the order of their paths.

@@ -1,4 +1,4 @@
-//! `quiclab perform`: exactly one resolved run, wherever it is called.
+//! `quiclab tools perform`: exactly one resolved run, wherever it is called.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -46,7 +46,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     if let Some(message) = refusal(&*testbed, &run) {
         bail!("{file}: {message}");
     }
-    let mut laboratory = open_for(&run, testbed, &arguments.stacks, stop)?;
+    let mut laboratory = open_for(&run, testbed, &arguments.stacks.request(), stop)?;
     laboratory.stack_store.waits_for_turn = !arguments.no_wait;
     if arguments.no_build {
         laboratory.stack_store.cache.forbid_making();

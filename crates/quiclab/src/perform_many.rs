@@ -1,4 +1,4 @@
-//! `quiclab perform --records`: many resolved runs by one process, so that short ones do not pay for its start.
+//! `quiclab tools perform --records`: many resolved runs by one process, so that short ones do not pay for its start.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -46,7 +46,7 @@ pub fn perform_many(arguments: &PerformArguments) -> Result<u8> {
     let default = matches!(first.run, AnyRun::Models(_)).then_some(SIMULATOR);
     let name = arguments.testbed.as_deref().or(first.testbed.as_deref()).or(default);
     let testbed = named(name).with_context(|| arguments.file.display().to_string())?;
-    let mut laboratory = open_for(&first.run, testbed, &arguments.stacks, stop)?;
+    let mut laboratory = open_for(&first.run, testbed, &arguments.stacks.request(), stop)?;
     laboratory.stack_store.waits_for_turn = !arguments.no_wait;
     if arguments.no_build {
         laboratory.stack_store.cache.forbid_making();

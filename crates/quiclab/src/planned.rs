@@ -11,8 +11,8 @@ use quiclab_report::InterimAnalyses;
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
 
 use crate::{
-    cli::RunArguments,
     run::words::{notes, run_labels},
+    settings::RunSettings,
 };
 
 /// The runs of a file, and what the report says besides.
@@ -54,7 +54,7 @@ pub struct Planned {
 
 impl Planned {
     /// Plans transfers between stacks.
-    pub fn of_transfers(plan: &Plan, arguments: &RunArguments) -> Self {
+    pub fn of_transfers(plan: &Plan, settings: &RunSettings) -> Self {
         let all: Vec<_> = plan.runs.iter().filter(|run| run.repetition == 1).map(|run| &run.settings).collect();
         let has_runs = |expectation: &Expectation| {
             let mut subjects = expectation.subjects(&all).into_iter();
@@ -74,7 +74,7 @@ impl Planned {
             looks: None,
             until: plan.until.clone(),
             substituted: plan.substituted.clone(),
-            notes: notes(plan, arguments),
+            notes: notes(plan, settings),
             kind: AnyRun::TRANSFER,
             labels: run_labels(plan),
             runs: plan.runs.iter().cloned().map(AnyRun::from).collect(),

@@ -1,4 +1,4 @@
-//! `quiclab prepare`
+//! `quiclab tools prepare`
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const NO_RUN: Duration = Duration::ZERO;
 pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
     if let (None, [(key, value), ..]) = (&arguments.file, &arguments.set.settings[..]) {
         bail!(
-            "--set {key}={value}: found no experiment file to set it in, expected one\nhint: quiclab prepare FILE \
+            "--set {key}={value}: found no experiment file to set it in, expected one\nhint: quiclab tools prepare FILE \
              --set ..."
         );
     }
@@ -43,7 +43,7 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
         }
         return Ok(0);
     }
-    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
     match &arguments.file {
         Some(file) => {
             let settings = arguments.set.settings.clone();

@@ -152,7 +152,7 @@ fn archives(folder: &Path) -> Result<Vec<PathBuf>> {
     found.sort();
     if found.is_empty() {
         bail!(
-            "{}: found no {START}HASH{END}, expected at least one\nhint: quiclab prepare --to makes one",
+            "{}: found no {START}HASH{END}, expected at least one\nhint: quiclab tools prepare --to makes one",
             folder.shown()
         );
     }

@@ -1,4 +1,4 @@
-//! A single run with every setting, as a file: what `quiclab run --dry-run --json` prints and `quiclab perform` reads.
+//! A single run with every setting, as a file: what `quiclab run --dry-run --json` prints and `quiclab tools perform` reads.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! `quiclab run`
 
 mod folder;
+mod handshakes;
 mod narrow;
 mod needs;
 pub mod order;
@@ -17,7 +18,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -34,14 +34,13 @@ use quiclab_testbed::{
 use serde_json::{Value, json};
 
 use crate::{
-    bounded_input,
-    cli::RunArguments,
-    figure_files, laboratory, output,
+    bounded_input, figure_files, laboratory, output,
     planned::Planned,
     progress,
     resolved::ResolvedRun,
     results::{Index, Ladders, Results, machine},
     schedule::{Done, perform_all, tell_goodput},
+    settings::{RunAction, RunSettings},
     signals, traces,
 };
 use folder::{command_line, results_folder};
@@ -61,50 +60,55 @@ type Planning<'a> = (Planned, &'a Laboratory);
 ///
 /// # Errors
 /// A wrong file, a missing program, an interruption.
-pub fn run(arguments: &RunArguments) -> Result<u8> {
+pub fn run(action: &RunAction, settings: &RunSettings) -> Result<u8> {
+    if let RunAction::CountHandshakes { count, table } = action {
+        return handshakes::handshakes(settings, *count, table.as_deref());
+    }
     let stop = signals::stop_flag()?;
-    let files = experiment_files(&arguments.file)?;
+    let files = experiment_files(&settings.file)?;
     let texts = files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?;
-    let laboratories = Laboratories { arguments, stop: &stop, of_stacks: OnceCell::new(), of_models: OnceCell::new() };
+    let laboratories = Laboratories { settings, stop: &stop, of_stacks: OnceCell::new(), of_models: OnceCell::new() };
     // All of them, before the first is run.
     let all = files.iter().zip(&texts);
-    let plans = all.map(|(file, text)| plan(file, text, arguments, &laboratories)).collect::<Result<Vec<_>>>()?;
+    let plans = all.map(|(file, text)| plan(file, text, settings, &laboratories)).collect::<Result<Vec<_>>>()?;
     if let Some((_, other)) = plans.iter().find(|(_, laboratory)| laboratory.testbed.name() != NETNS)
-        && arguments.roofline
+        && settings.roofline
     {
         bail!(
             "--roofline: found the testbed {}, expected {NETNS}: only there do both ends run on this machine, in its own time",
             other.testbed.name()
         );
     }
-    if arguments.dry_run {
-        return show_plans(&plans, arguments);
+    match action {
+        RunAction::Print => return show_plans(&plans, settings),
+        RunAction::PrintNeeds => return needs::show_needs(only(&plans)?, settings),
+        RunAction::Perform | RunAction::CountHandshakes { .. } => {}
     }
     let mut failed = 0;
     let mut shown = Vec::new();
     for ((file, text), (planned, laboratory)) in files.iter().zip(&texts).zip(&plans) {
         let again = |repetitions| {
-            let arguments = RunArguments { reps: Some(repetitions), ..arguments.clone() };
-            Ok(plan(file, text, &arguments, &laboratories)?.0)
+            let settings = RunSettings { repetitions: Some(repetitions), ..settings.clone() };
+            Ok(plan(file, text, &settings, &laboratories)?.0)
         };
         let (results, done) = if let Some(until) = &planned.until {
-            perform_until_narrow(file, until, again, arguments, laboratory, &stop)?
-        } else if arguments.until_decided {
-            perform_until_decided(file, looks(planned, arguments), again, arguments, laboratory, &stop)?
+            perform_until_narrow(file, until, again, settings, laboratory, &stop)?
+        } else if settings.until_decided {
+            perform_until_decided(file, looks(planned, settings), again, settings, laboratory, &stop)?
         } else {
-            perform(file, planned, arguments, laboratory)?
+            perform(file, planned, settings, laboratory)?
         };
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
-        shown.extend(show(&results, &done, arguments, &stop)?);
+        shown.extend(show(&results, &done, settings, &stop)?);
         failed += done.failed;
     }
     if let [only] = &shown[..]
         && files.len() == 1
     {
         output::print(&(serde_json::to_string_pretty(only)? + "\n"))?;
-    } else if arguments.output.json {
+    } else if settings.json {
         output::print(&(serde_json::to_string_pretty(&shown)? + "\n"))?;
     }
     Ok(failed.min(MOST_FAILURES) as u8)
@@ -112,7 +116,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
 
 /// Testbeds with what they run, opened when the first file needs them.
 struct Laboratories<'a> {
-    arguments: &'a RunArguments,
+    settings: &'a RunSettings,
     stop: &'a Arc<AtomicBool>,
     of_stacks: OnceCell<Laboratory>,
     of_models: OnceCell<Laboratory>,
@@ -122,9 +126,9 @@ impl Laboratories<'_> {
     /// The laboratory for transfers between stacks.
     fn of_stacks(&self) -> Result<&Laboratory> {
         opened(&self.of_stacks, || {
-            let testbed = laboratory::named_with(self.arguments.testbed.as_deref(), self.arguments.hosts.as_deref())?;
-            let mut laboratory = laboratory::open_on(testbed, &self.arguments.stacks, self.stop.clone())?;
-            laboratory.stack_store.waits_for_turn = !self.arguments.no_wait;
+            let testbed = laboratory::named_with(self.settings.testbed.as_deref(), self.settings.hosts.as_deref())?;
+            let mut laboratory = laboratory::open_on(testbed, &self.settings.stacks, self.stop.clone())?;
+            laboratory.stack_store.waits_for_turn = self.settings.waits_for_turn;
             Ok(laboratory)
         })
     }
@@ -132,7 +136,7 @@ impl Laboratories<'_> {
     /// The laboratory for flows of models, which need no stacks and run in the simulator.
     fn of_models(&self) -> Result<&Laboratory> {
         opened(&self.of_models, || {
-            let testbed = testbed(self.arguments.testbed.as_deref().unwrap_or(SIMULATOR))?;
+            let testbed = testbed(self.settings.testbed.as_deref().unwrap_or(SIMULATOR))?;
             Laboratory::without_stacks(testbed, self.stop.clone(), progress::say)
         })
     }
@@ -164,12 +168,12 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Where the results of a plan go.
-fn folder_of(plan: &Planned, laboratory: &Laboratory, arguments: &RunArguments) -> PathBuf {
+fn folder_of(plan: &Planned, laboratory: &Laboratory, settings: &RunSettings) -> PathBuf {
     let testbed = laboratory.testbed.name();
     // Models run on one testbed only, so that its name says nothing.
     let is_usual = testbed == default_testbed().name() || plan.kind == AnyRun::MODELS;
     let suffix = if is_usual { String::new() } else { format!("-{testbed}") };
-    results_folder(&plan.experiment, &plan.substituted, &suffix, arguments)
+    results_folder(&plan.experiment, &plan.substituted, &suffix, settings)
 }
 
 /// Performs the runs of a plan that have no record yet, and writes the index of their folder.
@@ -179,25 +183,25 @@ fn folder_of(plan: &Planned, laboratory: &Laboratory, arguments: &RunArguments) 
 pub fn perform(
     file: &Path,
     plan: &Planned,
-    arguments: &RunArguments,
+    settings: &RunSettings,
     laboratory: &Laboratory,
 ) -> Result<(Results, Done)> {
-    let folder = folder_of(plan, laboratory, arguments);
+    let folder = folder_of(plan, laboratory, settings);
     for note in &plan.notes {
         status!("quiclab: {}: {note}", plan.experiment);
     }
     let results = Results::create(&folder, laboratory.stack_store.stop.clone())?;
     results.remove_leftovers()?;
-    if arguments.roofline {
+    if settings.roofline {
         machine::write(results.folder())?;
     }
-    let timeout = Duration::from_secs(arguments.wall_timeout);
-    let wait_for_quiet = Duration::from_secs(arguments.wait_for_quiet);
+    let timeout = settings.wall_timeout;
+    let wait_for_quiet = settings.wait_for_quiet;
     let order = if laboratory.testbed.is_exact() { None } else { Order::of(&plan.runs) };
-    let hosts = (0..workers(arguments, laboratory))
+    let hosts = (0..workers(settings, laboratory))
         .map(|worker| Ok(laboratory.host(worker, timeout)?.waiting_for_quiet(wait_for_quiet)))
         .collect::<Result<Vec<_>>>()?;
-    let is_shared = arguments.out.is_none() || arguments.file.is_dir();
+    let is_shared = settings.out.is_none() || settings.file.is_dir();
     let supply = Supply::new(plan, laboratory, &results, is_shared, timeout)?.ordered(order);
     let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
         let ready = supply.supply(feed)?;
@@ -210,7 +214,7 @@ pub fn perform(
                 folder.display()
             ));
         }
-        let index = Index::new(plan, command_line(file, arguments), ready.records, ready.missing, order)
+        let index = Index::new(plan, command_line(file, settings), ready.records, ready.missing, order)
             .performed_with(&folder, laboratory.stack_store.cache.used_from_archives());
         results.write_index(&index)
     })?;
@@ -218,13 +222,13 @@ pub fn perform(
 }
 
 /// Prints the report of an experiment; as JSON it is returned.
-fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicBool) -> Result<Option<Value>> {
+fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBool) -> Result<Option<Value>> {
     let written = results.report(Ladders::Default, false)?;
-    if arguments.parquet {
+    if settings.parquet {
         traces::write_all(results.records.folder(), &written.input, stop)?;
     }
     let mut printed = None;
-    if arguments.output.json {
+    if settings.json {
         let report: Value = serde_json::from_str(&written.input.json())?;
         printed = Some(json!({ "results": results.folder(), "report": report, "performed": done.performed }));
     } else {
@@ -232,9 +236,9 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
     }
     tell_end(&written.page, done.failed);
     // Last, because they need a program that may be missing.
-    if let Some(into) = &arguments.figures {
+    if let Some(into) = &settings.figures {
         // Figures of different experiments may have one name.
-        let own = arguments.file.is_dir().then(|| into.join(written.input.experiment()));
+        let own = settings.file.is_dir().then(|| into.join(written.input.experiment()));
         figure_files::write_all(own.as_deref().unwrap_or(into), results, &written.input)?;
     }
     Ok(printed)
@@ -251,15 +255,15 @@ fn tell_end(page: &Path, failed: usize) {
 ///
 /// # Errors
 /// What is wrong with the file, or a testbed that cannot run it.
-fn plan<'a>(file: &Path, text: &str, arguments: &RunArguments, laboratories: &'a Laboratories) -> Result<Planning<'a>> {
+fn plan<'a>(file: &Path, text: &str, settings: &RunSettings, laboratories: &'a Laboratories) -> Result<Planning<'a>> {
     let name = file.display().to_string();
     if !is_scenario(text) {
         let laboratory = laboratories.of_stacks()?;
-        let plan = plan_transfers(&name, text, arguments, laboratory)?;
-        return Ok((Planned::of_transfers(&plan, arguments), laboratory));
+        let plan = plan_transfers(&name, text, settings, laboratory)?;
+        return Ok((Planned::of_transfers(&plan, settings), laboratory));
     }
     let laboratory = laboratories.of_models()?;
-    let planned = Planned::of_models(&name, text, arguments.profile.as_deref(), &overrides(arguments))?;
+    let planned = Planned::of_models(&name, text, settings.profile.as_deref(), &overrides(settings))?;
     if let Some(message) = planned.runs.iter().find_map(|run| refusal(&*laboratory.testbed, run)) {
         bail!("{name}: {message}");
     }
@@ -267,11 +271,11 @@ fn plan<'a>(file: &Path, text: &str, arguments: &RunArguments, laboratories: &'a
 }
 
 /// What the command line changes, apart from stacks.
-fn overrides(arguments: &RunArguments) -> Overrides {
+pub fn overrides(settings: &RunSettings) -> Overrides {
     Overrides {
-        repetitions: arguments.reps,
-        filters: arguments.filter.clone(),
-        settings: arguments.set.settings.clone(),
+        repetitions: settings.repetitions,
+        filters: settings.filters.clone(),
+        settings: settings.set.clone(),
         own_stacks: Vec::new(),
     }
 }
@@ -280,8 +284,8 @@ fn overrides(arguments: &RunArguments) -> Overrides {
 ///
 /// # Errors
 /// What is wrong with the file.
-pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
-    let experiment = Experiment::parse_with_includes(file, text, arguments.profile.as_deref(), crate::includes::read)?;
+pub fn plan_transfers(file: &str, text: &str, settings: &RunSettings, laboratory: &Laboratory) -> Result<Plan> {
+    let experiment = Experiment::parse_with_includes(file, text, settings.profile.as_deref(), crate::includes::read)?;
     for expectation in &experiment.expectations {
         if !expectation.is_of_losses() && Metrics::default().value(&expectation.metric).is_none() {
             bail!(
@@ -305,7 +309,7 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
             bail!("{file}: published.values.{name}: found no metric of that name, expected one of {known}");
         }
     }
-    let overrides = Overrides { own_stacks: laboratory.stack_store.own.clone(), ..overrides(arguments) };
+    let overrides = Overrides { own_stacks: laboratory.stack_store.own.clone(), ..overrides(settings) };
     let plan = experiment.plan(&laboratory.stack_store.manifests(), &overrides)?;
     if let Some(until) = &plan.until {
         if Metrics::default().value(&until.metric).is_none() {
@@ -314,7 +318,7 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
                 until.metric
             );
         }
-        if arguments.until_decided {
+        if settings.until_decided {
             bail!(
                 "{file}: found --until-decided and workload.repetitions with \"until\", expected one of the two\nhint: --reps N repeats a fixed \
                  number of times before the first decision"
@@ -344,22 +348,24 @@ pub fn read_text(path: &Path) -> Result<String> {
 }
 
 /// How many runs are performed at the same time: where time is real, one, unless somebody asks for more.
-fn workers(arguments: &RunArguments, laboratory: &Laboratory) -> usize {
+fn workers(settings: &RunSettings, laboratory: &Laboratory) -> usize {
     let usual = || match laboratory.testbed.is_exact() {
         true => thread::available_parallelism().map_or(1, usize::from),
         false => 1,
     };
-    arguments.jobs.map_or_else(usual, usize::from)
+    settings.jobs.map_or_else(usual, usize::from)
 }
 
-fn show_plans(plans: &[Planning], arguments: &RunArguments) -> Result<u8> {
-    if arguments.needs {
-        let [planning] = plans else {
-            bail!("--needs: found {} experiment files, expected a single one", plans.len());
-        };
-        return needs::show_needs(planning, arguments);
+/// The plan of the only file.
+fn only<'a, 'b>(plans: &'a [Planning<'b>]) -> Result<&'a Planning<'b>> {
+    match plans {
+        [only] => Ok(only),
+        _ => bail!("--needs: found {} experiment files, expected a single one", plans.len()),
     }
-    if arguments.output.json {
+}
+
+fn show_plans(plans: &[Planning], settings: &RunSettings) -> Result<u8> {
+    if settings.json {
         let all = plans.iter().flat_map(|(planned, laboratory)| planned.runs.iter().map(move |run| (run, laboratory)));
         let runs = all.map(|(run, laboratory)| {
             let testbed = Some(laboratory.testbed.name().to_owned());
@@ -370,7 +376,7 @@ fn show_plans(plans: &[Planning], arguments: &RunArguments) -> Result<u8> {
         return Ok(0);
     }
     for (planned, _) in plans {
-        output::print(&in_words(planned, arguments))?;
+        output::print(&in_words(planned, settings))?;
     }
     Ok(0)
 }

@@ -69,12 +69,12 @@ pub fn repeat(folder: &Path, arguments: &VerifyArguments, stop: Arc<AtomicBool>)
     if is_sample(versions) {
         bail!(
             "{}: found a run in real time, whose packets are never the same twice; expected one in virtual time, which can be repeated \
-             byte for byte\nhint: run the experiment again, and let quiclab compare say which metrics differ by more than their spread",
+             byte for byte\nhint: run the experiment again, and let quiclab ab say which metrics differ by more than their spread",
             folder.join(RUN_FILE).shown()
         );
     }
     let testbed = testbed_of(versions).with_context(|| folder.join(RUN_FILE).shown())?;
-    let laboratory = open_for(run, testbed, &arguments.stacks, stop)?;
+    let laboratory = open_for(run, testbed, &arguments.stacks.request(), stop)?;
     for name in run.stacks() {
         if laboratory.stack_store.source(name).is_err() {
             bail!("{}: {}", folder.shown(), missing_stack(name, &laboratory));

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The command that makes it.
-pub const COMMAND: &str = "quiclab kernel build";
+pub const COMMAND: &str = "quiclab tools kernel build";
 /// Debian's kernel that it is made beside: its source has the same version.
 const STOCK: &str = "6.1";
 /// The Debian package with the source, and the archive in it.
@@ -311,7 +311,7 @@ mod tests {
     fn what_is_not_built_is_told_with_the_command_that_builds_it() {
         let folder = tempfile::tempdir().unwrap();
         let error = recipe().built(&Cache::at(folder.path().to_path_buf())).unwrap_err().to_string();
-        assert!(error.contains("\"6.1-paced\"") && error.contains("hint: quiclab kernel build"), "{error}");
+        assert!(error.contains("\"6.1-paced\"") && error.contains("hint: quiclab tools kernel build"), "{error}");
     }
 
     #[test]

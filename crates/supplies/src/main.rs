@@ -1,5 +1,5 @@
 //! `quiclab-prepare FILE [PROFILE]`: makes what an experiment needs and no compiler makes, while the command `quiclab` is still being compiled. Run it in the
-//! folder that has `stacks/`. For `make demo`; everything else is for `quiclab prepare`.
+//! folder that has `stacks/`. For `make demo`; everything else is for `quiclab tools prepare`.
 
 use std::{
     env,

@@ -92,7 +92,7 @@ def main(words: list[str]) -> int:
     if words == ["--version"]:
         print(f"quiclab {VERSION}")
         return 0
-    if words[0] == "perform":
+    if words[:2] == ["tools", "perform"]:
         # PR_SET_PDEATHSIG with SIGKILL.
         ctypes.CDLL(None).prctl(1, 9)
         if os.getppid() != int(words[words.index("--with-parent") + 1]):

@@ -17,7 +17,7 @@ const SLOWEST_INSTRUCTION: u32 = 64;
 section! {
     /// The virtual machine.
     pub struct Vm as vm {
-        /// the guest's kernel; "6.1-rt" has the real-time patches, "6.1-paced" is one that `quiclab kernel build` makes
+        /// the guest's kernel; "6.1-rt" has the real-time patches, "6.1-paced" is one that `quiclab tools kernel build` makes
         /// ([paced GSO](../concepts/paced-gso.md#as-a-kernel-patch))
         kernel: String = "6.1".to_owned(), takes OneOf(KERNELS), formerly ["kernel"];
         /// time that the guest's CPU takes for an instruction: 1 is a machine of 10⁹ instructions per second, shared by both endpoints

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use quiclab_metrics::alpha_at_analysis;
 
-use crate::cli::{AbArguments, Budget};
+use crate::settings::{AbSettings, Budget};
 
 /// Fewer pairs say next to nothing of chance.
 const FIRST: u32 = 3;
@@ -28,12 +28,12 @@ pub struct InterimAnalyses {
 
 impl InterimAnalyses {
     /// The first look. `groups` is the number of settings of both sides together.
-    pub fn new(arguments: &AbArguments, groups: usize) -> Self {
-        let until_decided = arguments.until_decided;
-        let budget = until_decided.then(|| arguments.budget.unwrap_or(USUAL_BUDGET));
+    pub fn new(settings: &AbSettings, groups: usize) -> Self {
+        let until_decided = settings.until_decided;
+        let budget = until_decided.then(|| settings.budget.unwrap_or(USUAL_BUDGET));
         let repetitions = match until_decided {
-            true => Some(within(budget, groups, arguments.reps.unwrap_or(FIRST).max(FIRST))),
-            false => arguments.reps,
+            true => Some(within(budget, groups, settings.repetitions.unwrap_or(FIRST).max(FIRST))),
+            false => settings.repetitions,
         };
         Self { repetitions, look: 1, budget, groups, start: Instant::now(), ended: None }
     }

@@ -10,7 +10,7 @@ use quiclab_report::{
 
 use serde_json::json;
 
-use crate::{cli::JudgeOptions, folder, output};
+use crate::{folder, output, settings::JudgeSettings};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -21,8 +21,8 @@ const STANDARD_OUTPUT: &str = "-";
 ///
 /// # Errors
 /// Two forms for one standard output.
-pub fn check(judge: &JudgeOptions) -> Result<()> {
-    if judge.output.json && judge.markdown.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
+pub fn check(judge: &JudgeSettings) -> Result<()> {
+    if judge.json && judge.markdown.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
         bail!("--json and --markdown: found two formats for standard output, expected one\nhint: --markdown FILE");
     }
     Ok(())
@@ -35,7 +35,7 @@ pub fn check(judge: &JudgeOptions) -> Result<()> {
 pub fn show(
     comparison: &Comparison,
     inputs: Option<([&ReportInput; 2], [Key; 2])>,
-    judge: &JudgeOptions,
+    judge: &JudgeSettings,
 ) -> Result<u8> {
     check(judge)?;
     if let Some(path) = &judge.html {
@@ -48,7 +48,7 @@ pub fn show(
             if let Some(path) = markdown {
                 folder::write_at(path, render_comparison_markdown(comparison))?;
             }
-            match judge.output.json {
+            match judge.json {
                 true => output::print(&comparison.to_json())?,
                 false => output::print(&render_comparison_terminal(comparison, output::terminal_width()))?,
             }
@@ -62,7 +62,7 @@ pub fn show(
 ///
 /// # Errors
 /// Where a file cannot be written.
-pub fn show_no_verdict(reason: &str, question: &Question, judge: &JudgeOptions) -> Result<u8> {
+pub fn show_no_verdict(reason: &str, question: &Question, judge: &JudgeSettings) -> Result<u8> {
     status!("quiclab: no verdict: {reason}");
     let text = format!("**No verdict.** {reason}\n");
     match judge.markdown.as_deref() {
@@ -77,7 +77,7 @@ pub fn show_no_verdict(reason: &str, question: &Question, judge: &JudgeOptions) 
         );
         folder::write_at(path, page)?;
     }
-    if judge.output.json {
+    if judge.json {
         output::print(&(serde_json::to_string_pretty(&json!({ "verdict": null, "reason": reason }))? + "\n"))?;
     }
     Ok((question.conditions.len() + 1).min(MOST_FAILURES) as u8)

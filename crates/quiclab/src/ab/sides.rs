@@ -3,14 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use quiclab_testbed::stack_store::StackRequest;
 use tempfile::TempDir;
 
 use super::revision;
-use crate::{
-    cli::{AbArguments, StackOptions},
-    laboratory::open,
-    signals,
-};
+use crate::{laboratory::open, settings::AbSettings, signals};
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -41,11 +38,11 @@ impl Request {
     ///
     /// # Errors
     /// Too many sides or too few.
-    pub fn parse(arguments: &AbArguments) -> Result<Self> {
+    pub fn parse(settings: &AbSettings) -> Result<Self> {
         let is_file = |path: &&String| path.ends_with(".toml");
-        let files: Vec<PathBuf> = arguments.paths.iter().filter(is_file).map(PathBuf::from).collect();
-        let stacks: Vec<_> = arguments.paths.iter().filter(|path| !is_file(path)).cloned().collect();
-        let has_settings = !arguments.a.is_empty() || !arguments.b.is_empty();
+        let files: Vec<PathBuf> = settings.paths.iter().filter(is_file).map(PathBuf::from).collect();
+        let stacks: Vec<_> = settings.paths.iter().filter(|path| !is_file(path)).cloned().collect();
+        let has_settings = !settings.a.is_empty() || !settings.b.is_empty();
         match (stacks.len(), has_settings, files.len()) {
             (2, ..) | (1, true, _) | (0, true, 1..) => {}
             (0, true, 0) => bail!(
@@ -72,26 +69,26 @@ impl Request {
     ///
     /// # Errors
     /// What is neither a path nor the name of a stack, and what git answers.
-    pub fn sides(&self, arguments: &AbArguments) -> Result<[Side; 2]> {
-        let side = |number: usize, settings: &[(String, String)]| {
+    pub fn sides(&self, settings: &AbSettings) -> Result<[Side; 2]> {
+        let side = |number: usize, own: &[(String, String)]| {
             let typed = self.stacks.get(number).or(self.stacks.first());
-            let shown: Vec<_> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let shown: Vec<_> = own.iter().map(|(key, value)| format!("{key}={value}")).collect();
             let name = typed.cloned().into_iter().chain(shown).collect::<Vec<_>>().join(", ");
             let name = if name.is_empty() { "as the file has it".to_owned() } else { name };
             let (stack, unpacked) = match typed {
                 None => (None, None),
-                Some(typed) => found(typed, arguments)?,
+                Some(typed) => found(typed, settings)?,
             };
             // A revision is gone afterwards, so its folder says nothing.
             let shown_stack = if unpacked.is_some() { typed.map(PathBuf::from) } else { stack.clone() };
-            Ok::<_, anyhow::Error>(Side { name, stack, shown_stack, settings: settings.to_vec(), _unpacked: unpacked })
+            Ok::<_, anyhow::Error>(Side { name, stack, shown_stack, settings: own.to_vec(), _unpacked: unpacked })
         };
-        Ok([side(0, &arguments.a)?, side(1, &arguments.b)?])
+        Ok([side(0, &settings.a)?, side(1, &settings.b)?])
     }
 }
 
 /// Where a side is.
-fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Option<TempDir>)> {
+fn found(typed: &str, settings: &AbSettings) -> Result<(Option<PathBuf>, Option<TempDir>)> {
     let path = Path::new(typed);
     if path.exists() {
         return Ok((Some(path.to_path_buf()), None));
@@ -103,14 +100,14 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
         return Ok((Some(path), Some(unpacked)));
     }
     let laboratory =
-        open(&StackOptions { folder: arguments.stacks.clone(), ..StackOptions::default() }, signals::stop_flag()?)?;
+        open(&StackRequest { folder: settings.stacks.clone(), ..StackRequest::default() }, signals::stop_flag()?)?;
     match laboratory.stack_store.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {
             let known =
                 laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             bail!(
-                "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, or one of {known}"
+                "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, two result folders, or one of {known}"
             )
         }
     }

@@ -16,7 +16,7 @@ use quiclab_testbed::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{cli::StackOptions, progress};
+use crate::progress;
 
 /// What `bundle.json` says of a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Packed {
 ///
 /// # Errors
 /// Where a file of a stack cannot be read.
-pub fn find(runs: &BTreeMap<String, RunFile<AnyRun>>, options: &StackOptions) -> Result<BTreeMap<String, Packed>> {
+pub fn find(runs: &BTreeMap<String, RunFile<AnyRun>>, request: &StackRequest) -> Result<BTreeMap<String, Packed>> {
     let bases = |run: &RunFile<AnyRun>| -> Vec<String> {
         let base = |name: &str| name.split_once(' ').map_or(name, |(base, _)| base).to_owned();
         run.run.stacks().into_iter().map(|name| base(name)).collect()
@@ -50,8 +50,7 @@ pub fn find(runs: &BTreeMap<String, RunFile<AnyRun>>, options: &StackOptions) ->
     let mut packed = BTreeMap::new();
     let Some(first) = runs.values().find(|run| !run.run.stacks().is_empty()) else { return Ok(packed) };
     let testbed = testbed_of(&first.versions).unwrap_or_else(|_| default_testbed());
-    let StackOptions { folder, own, replace, .. } = options.clone();
-    let request = StackRequest { folder, own, replace, rebuild: false };
+    let request = StackRequest { rebuild: false, ..request.clone() };
     let stack_store = match StackStore::find(&*testbed, &request, Arc::default(), progress::say) {
         Ok(stack_store) => stack_store,
         Err(error) => {

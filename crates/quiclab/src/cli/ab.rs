@@ -1,6 +1,6 @@
-//! `quiclab ab`, and what it shares with `quiclab compare`.
+//! Arguments of `quiclab ab`.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use quiclab_report::{Condition, metric_names};
@@ -10,13 +10,15 @@ use super::{
     setting_values,
     shared::{Output, parse_filter, testbeds},
 };
+use crate::settings::{AbSettings, Budget, JudgeSettings};
 
 /// Arguments of `quiclab ab`.
 #[derive(Debug, Args)]
 #[command(after_help = AB_HELP)]
 pub struct AbArguments {
     /// A and B: folders with a stack.toml, programs, names of shipped stacks, or FOLDER@REVISION for a git revision; with --a and --b one of
-    /// them is enough. Then experiment files, which end in .toml [default: 4 MiB over the default path]
+    /// them is enough. Then experiment files, which end in .toml [default: 4 MiB over the default path]. Or two result folders, whose runs are
+    /// compared as they are
     #[arg(value_name = "A B [FILE]")]
     pub paths: Vec<String>,
     /// A setting for A only, such as stack.gso=on; can be repeated
@@ -41,7 +43,7 @@ pub struct AbArguments {
     #[arg(long)]
     pub until_decided: bool,
     /// When --until-decided gives up: runs of both sides together, or a time such as "20 min" [default: 40 runs]
-    #[arg(long, value_name = "RUNS|TIME", requires = "until_decided")]
+    #[arg(long, value_name = "RUNS|TIME", requires = "until_decided", value_parser = parse_budget)]
     pub budget: Option<Budget>,
     /// The change, in percent of A, that --until-decided looks for if there are no conditions
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = parse_percent)]
@@ -68,16 +70,56 @@ pub struct AbArguments {
     pub judge: JudgeOptions,
 }
 
+impl AbArguments {
+    /// Returns what they ask for.
+    pub fn resolve(self) -> AbSettings {
+        AbSettings {
+            paths: self.paths,
+            a: self.a,
+            b: self.b,
+            set: self.set.settings,
+            profile: self.profile,
+            filters: self.filter,
+            repetitions: self.reps,
+            until_decided: self.until_decided,
+            budget: self.budget,
+            smallest_change: self.smallest_change,
+            testbed: self.testbed,
+            jobs: self.jobs,
+            out: self.out,
+            wall_timeout: Duration::from_secs(self.wall_timeout),
+            stacks: self.stacks,
+            rebuild: self.rebuild,
+            judge: self.judge.resolve(),
+        }
+    }
+}
+
+impl JudgeOptions {
+    fn resolve(self) -> JudgeSettings {
+        JudgeSettings {
+            conditions: self.fail_if,
+            metrics: self.metrics,
+            strict: self.strict,
+            html: self.html,
+            markdown: self.markdown,
+            json: self.output.json,
+        }
+    }
+}
+
 const AB_HELP: &str = "\
 Examples:
   quiclab ab main/ pr/                                    two builds of an endpoint
   quiclab ab stack@main stack@HEAD gate.toml --fail-if 'train_max_packets > 1.05x'
   quiclab ab quiche --a stack.gso=on --b stack.gso=off    two settings of one stack
   quiclab ab main/ pr/ --until-decided --budget 60 --html page.html
+  quiclab ab results/x results/x-netns                    two result folders, for example of two testbeds
 
-How it decides: docs/reference/ab.md.
+Of two result folders, groups of runs are compared if all their settings are equal. Settings that only the simulator has (sim.timer_step, \
+timer_lateness, call_cost, packet_cost, card_rate) may differ. How it decides: docs/reference/ab.md.
 Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, at most 99; with --strict undecided conditions \
-count as failed; 125 if nothing could be run.";
+count as failed; 125 if nothing could be run or compared.";
 
 /// What to decide about two sets of results, and how to show the answer.
 #[derive(Debug, Args)]
@@ -102,26 +144,13 @@ pub struct JudgeOptions {
     pub output: Output,
 }
 
-/// When to stop repeating.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Budget {
-    /// Runs of both sides together.
-    Runs(usize),
-    /// Time of this machine.
-    Time(Duration),
-}
-
-impl FromStr for Budget {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("found {text:?}, expected a number of runs (1 or more) or a time such as \"20 min\"");
-        if let Ok(runs) = text.trim().parse() {
-            return if runs > 0 { Ok(Budget::Runs(runs)) } else { Err(wrong()) };
-        }
-        let time: quiclab_units::Duration = text.parse().map_err(|_| wrong())?;
-        Ok(Budget::Time(Duration::from_nanos(time.as_nanos())))
+fn parse_budget(text: &str) -> Result<Budget, String> {
+    let wrong = || format!("found {text:?}, expected a number of runs (1 or more) or a time such as \"20 min\"");
+    if let Ok(runs) = text.trim().parse() {
+        return if runs > 0 { Ok(Budget::Runs(runs)) } else { Err(wrong()) };
     }
+    let time: quiclab_units::Duration = text.parse().map_err(|_| wrong())?;
+    Ok(Budget::Time(Duration::from_nanos(time.as_nanos())))
 }
 
 fn parse_metric(text: &str) -> Result<String, String> {
@@ -147,9 +176,9 @@ mod tests {
 
     #[test]
     fn a_budget_is_runs_or_time() {
-        assert_eq!("40".parse(), Ok(Budget::Runs(40)));
-        assert_eq!("2 min".parse(), Ok(Budget::Time(Duration::from_secs(120))));
-        assert!("0".parse::<Budget>().is_err() && "soon".parse::<Budget>().is_err());
+        assert_eq!(parse_budget("40"), Ok(Budget::Runs(40)));
+        assert_eq!(parse_budget("2 min"), Ok(Budget::Time(Duration::from_secs(120))));
+        assert!(parse_budget("0").is_err() && parse_budget("soon").is_err());
     }
 
     #[test]

@@ -6,7 +6,10 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use quiclab_advise::QUIC_CLIENTS;
 use quiclab_units::{ByteCount, Duration, Rate};
 
-use super::shared::{Output, parse_positive};
+use super::{
+    pto::PtoArguments,
+    shared::{Output, parse_positive},
+};
 
 /// Arguments of `quiclab advise`.
 #[derive(Debug, Args)]
@@ -23,6 +26,8 @@ pub enum AdviseQuestion {
     InstantAck(InstantAckArguments),
     /// Does the model of instant-ack agree with measured handshakes?
     Check(AdviseCheckArguments),
+    /// How do RTT samples change smoothed_rtt, rttvar and the probe timeout (RFC 9002)?
+    Pto(PtoArguments),
 }
 
 /// Arguments of `quiclab advise instant-ack`.

@@ -1,6 +1,4 @@
-//! Arguments of the verbs that explain, complete and show quiclab.
-
-use std::path::PathBuf;
+//! Arguments of the verbs that explain and complete quiclab.
 
 use clap::{Args, ValueEnum};
 
@@ -46,28 +44,4 @@ pub enum Shell {
     Powershell,
     /// zsh
     Zsh,
-}
-
-/// Arguments of `quiclab demo`.
-#[derive(Debug, Args)]
-#[command(after_help = DEMO_HELP)]
-pub struct DemoArguments {
-    /// Folder for the records and the report
-    #[arg(long, value_name = "DIR", default_value = "quiclab-demo")]
-    pub out: PathBuf,
-    /// Number of virtual machines in parallel; does not affect results [default: one per core]
-    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-}
-
-const DEMO_HELP: &str = "\
-Needs no repository and no privileges: an installed quiclab finds the experiment in its share folder.
-Exit status: as that of quiclab run.";
-
-/// Arguments of `quiclab man`.
-#[derive(Debug, Args)]
-pub struct ManArguments {
-    /// Folder for the pages
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
 }

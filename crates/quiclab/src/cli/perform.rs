@@ -1,4 +1,4 @@
-//! Arguments of `quiclab perform`.
+//! Arguments of `quiclab tools perform`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::shared::{Output, StackOptions, testbeds};
 
-/// Arguments of `quiclab perform`.
+/// Arguments of `quiclab tools perform`.
 #[derive(Debug, Args)]
 #[command(after_help = PERFORM_HELP)]
 pub struct PerformArguments {
@@ -44,9 +44,9 @@ pub struct PerformArguments {
 const PERFORM_HELP: &str = "\
 Examples:
   quiclab run experiments/examples/first.toml --dry-run --json | jq '.[0]' > run.json
-  quiclab perform run.json --record results/first/one       that run, here or on any machine with the same versions
-  quiclab perform results/first/one/run.toml --record again  the run of a record once more
-  quiclab run FILE --dry-run --needs | tail -n +2 | quiclab perform - --records results/x --no-build    all runs, as long as nothing must be built
+  quiclab tools perform run.json --record results/first/one       that run, here or on any machine with the same versions
+  quiclab tools perform results/first/one/run.toml --record again  the run of a record once more
+  quiclab run FILE --dry-run --needs | tail -n +2 | quiclab tools perform - --records results/x --no-build    all runs, as long as nothing must be built
 
 A run whose record is there already is not performed again. Where another process is making the record, this one waits for it. \
 What is known of a run that fails is kept in the folder failed/ beside the record.

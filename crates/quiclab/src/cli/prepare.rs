@@ -1,4 +1,4 @@
-//! Arguments of `quiclab prepare`.
+//! Arguments of `quiclab tools prepare`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{set::SetOptions, shared::StackOptions, values::parse_sha256};
 
-/// Arguments of `quiclab prepare`.
+/// Arguments of `quiclab tools prepare`.
 #[derive(Debug, Args)]
 #[command(after_help = PREPARE_HELP)]
 pub struct PrepareArguments {
@@ -37,9 +37,9 @@ fn sha256(text: &str) -> Result<String, String> {
 
 const PREPARE_HELP: &str = "\
 Examples:
-  quiclab prepare experiments/examples/first.toml           so that the first run starts at once
-  quiclab prepare FILE --to .                               an archive for machines that have QEMU and no compilers
-  quiclab prepare --from quiclab-prepared-0123456789abcdef.zip --sha256 HEX
+  quiclab tools prepare experiments/examples/first.toml           so that the first run starts at once
+  quiclab tools prepare FILE --to .                               an archive for machines that have QEMU and no compilers
+  quiclab tools prepare --from quiclab-prepared-0123456789abcdef.zip --sha256 HEX
 
 What is in an archive runs on this machine, and nothing proves what it was made of: trust its maker as that of a program.
 What is taken from one keeps the archive's name and hash, which are shown wherever it is used.

@@ -1,4 +1,4 @@
-//! Arguments of `quiclab pto`.
+//! Arguments of `quiclab advise pto`.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -11,7 +11,7 @@ use super::shared::{Output, parse_positive};
 /// Largest number of samples that one argument stands for.
 const MOST_SAMPLES: u32 = 100_000;
 
-/// Arguments of `quiclab pto`.
+/// Arguments of `quiclab advise pto`.
 #[derive(Debug, Args)]
 #[command(after_help = PTO_HELP)]
 pub struct PtoArguments {
@@ -38,10 +38,10 @@ pub struct PtoArguments {
 
 const PTO_HELP: &str = "\
 Examples:
-  quiclab pto 50x9ms              a path of 9 ms whose server answers at once
-  quiclab pto 13ms 49x9ms         the same path; the server waited 4 ms for its certificate
-  quiclab pto 50x9ms --compare \"13ms 49x9ms\" --svg pto.svg
-  quiclab pto 9ms 10ms/1ms 12ms/25ms --max-ack-delay 25ms --json
+  quiclab advise pto 50x9ms              a path of 9 ms whose server answers at once
+  quiclab advise pto 13ms 49x9ms         the same path; the server waited 4 ms for its certificate
+  quiclab advise pto 50x9ms --compare \"13ms 49x9ms\" --svg pto.svg
+  quiclab advise pto 9ms 10ms/1ms 12ms/25ms --max-ack-delay 25ms --json
 
 Rows are the state after each sample, computed as RFC 9002 (sections 5 and 6.2.1) says; the first row is that without samples.";
 

@@ -1,27 +1,29 @@
 //! Arguments of `quiclab run`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
+use anyhow::{Context, Result};
 use clap::Args;
+use quiclab_testbed::stack_store::find_file;
 
 use super::{
     set::SetOptions,
     setting_values,
     shared::{Output, StackOptions, parse_filter, testbeds},
 };
-
-/// Repetitions at which `quiclab run --until-decided` gives up.
-pub const MOST_REPETITIONS: u32 = 100;
-
-/// Seconds that a run in real time waits for the machine to be quiet.
-pub const WAIT_FOR_QUIET: u64 = 3;
+use crate::settings::{MOST_REPETITIONS, RunAction, RunSettings, WAIT_FOR_QUIET};
 
 /// Arguments of `quiclab run`.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
+#[command(after_help = RUN_HELP)]
 pub struct RunArguments {
     /// An experiment file, or a folder of them to run one after the other
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "demo")]
+    pub file: Option<PathBuf>,
+    /// Instead of a file: the quick profile of the baseline, which shows how four senders space their packets, into quiclab-demo. Needs no
+    /// repository: an installed quiclab has the experiment
+    #[arg(long, conflicts_with_all = ["file", "profile"])]
+    pub demo: bool,
     /// A profile that the file defines, such as quick
     #[arg(long)]
     pub profile: Option<String>,
@@ -56,7 +58,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     /// In real time: how long each run waits for the machine to be quiet, in seconds. A run that begins all the same has a warning
-    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_FOR_QUIET)]
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_FOR_QUIET.as_secs())]
     pub wait_for_quiet: u64,
     /// With --testbed netns: first measure what this machine can do at best, for about three seconds, so that the report shows beside it what CPU
     /// time goes to
@@ -79,8 +81,84 @@ pub struct RunArguments {
     /// In real time: fail instead of waiting while another quiclab performs runs on this machine
     #[arg(long)]
     pub no_wait: bool,
+    /// Instead of runs with records: perform N handshakes of each combination of settings in the simulator, with seeds that follow each other,
+    /// and measure each
+    #[arg(
+        long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000),
+        conflicts_with_all = [
+            "reps", "until_decided", "testbed", "hosts", "jobs", "out", "roofline", "parquet", "figures", "dry_run", "no_wait"
+        ]
+    )]
+    pub handshakes: Option<u64>,
+    /// With --handshakes: write a row for each handshake with all its handshake metrics to this Parquet file
+    #[arg(long, value_name = "FILE", requires = "handshakes")]
+    pub handshakes_table: Option<PathBuf>,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// The experiment of `--demo`, its profile and its folder.
+const DEMO: [&str; 3] = ["experiments/quic-steps/baseline.toml", "quick", "quiclab-demo"];
+
+const RUN_HELP: &str = "\
+Examples:
+  quiclab run --demo                                      four senders on the path of QUIC Steps
+  quiclab run experiments/examples/first.toml --stack ./my-endpoint
+  quiclab run FILE --set path.rate=\"10 Mbit/s,20 Mbit/s\" --until-decided
+  quiclab run experiments/examples/lost-flight.toml --handshakes 10000 --handshakes-table handshakes.parquet
+
+--handshakes keeps two processes of each stack and starts a new connection in them for each handshake, with the same path, rules and \
+metrics as other runs. Exit status: the number of failed runs, at most 99; with --handshakes 1 if a handshake failed; 125 quiclab could not \
+do its work.";
+
+impl RunArguments {
+    /// Returns what they ask for.
+    ///
+    /// # Errors
+    /// Where the experiment of `--demo` is not found.
+    pub fn resolve(self) -> Result<(RunAction, RunSettings)> {
+        let [demo, profile, out] = DEMO;
+        let (file, profile, out) = match self.file {
+            Some(file) => (file, self.profile, self.out),
+            None => {
+                let file = find_file(demo).with_context(|| {
+                    format!(
+                        "found no {demo} here, in a parent folder, or where quiclab is installed\nhint: work in a clone of quiclab, or \
+                         name the folder that has experiments/ in QUICLAB_SHARE"
+                    )
+                })?;
+                (file, Some(profile.to_owned()), Some(self.out.unwrap_or_else(|| out.into())))
+            }
+        };
+        let action = match (self.handshakes, self.dry_run, self.needs) {
+            (Some(count), ..) => RunAction::CountHandshakes { count, table: self.handshakes_table },
+            (None, true, true) => RunAction::PrintNeeds,
+            (None, true, false) => RunAction::Print,
+            (None, false, _) => RunAction::Perform,
+        };
+        let settings = RunSettings {
+            file,
+            profile,
+            repetitions: self.reps,
+            until_decided: self.until_decided,
+            most_repetitions: self.most_repetitions,
+            filters: self.filter,
+            set: self.set.settings,
+            testbed: self.testbed,
+            hosts: self.hosts,
+            jobs: self.jobs,
+            out,
+            wall_timeout: Duration::from_secs(self.wall_timeout),
+            wait_for_quiet: Duration::from_secs(self.wait_for_quiet),
+            waits_for_turn: !self.no_wait,
+            roofline: self.roofline,
+            parquet: self.parquet,
+            figures: self.figures,
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        };
+        Ok((action, settings))
+    }
 }

@@ -6,7 +6,7 @@ use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use quiclab_testbed::registry::TESTBEDS;
+use quiclab_testbed::{registry::TESTBEDS, stack_store::StackRequest};
 
 /// Where the stacks are.
 #[derive(Clone, Debug, Default, Args)]
@@ -24,6 +24,14 @@ pub struct StackOptions {
     /// Run the build commands again even if the cache has the builds: of the --stack stacks, or without --stack of all that are needed
     #[arg(long)]
     pub rebuild: bool,
+}
+
+impl StackOptions {
+    /// Returns what they ask for, without clap.
+    pub fn request(&self) -> StackRequest {
+        let Self { folder, own, replace, rebuild } = self.clone();
+        StackRequest { folder, own, replace, rebuild }
+    }
 }
 
 /// How to print.

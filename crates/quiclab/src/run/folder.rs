@@ -7,7 +7,7 @@ use std::{
 
 use quiclab_testbed::{hash, registry::default_testbed, shell::quoted};
 
-use crate::cli::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
+use crate::settings::{MOST_REPETITIONS, RunSettings, WAIT_FOR_QUIET};
 
 /// Longest part of a folder's name that says what the command line changes, in characters. Names of 255 bytes are the longest
 /// that file systems take.
@@ -16,19 +16,19 @@ const LONGEST_CHANGES: usize = 80;
 /// The folder of an experiment's results. `substituted` are the user's own stacks that take the place of the file's. What changes
 /// the experiment has a folder of its own, so that no report takes the place of one about other runs. `suffix` keeps the results of
 /// one testbed apart from those of another.
-pub fn results_folder(experiment: &str, substituted: &[String], suffix: &str, arguments: &RunArguments) -> PathBuf {
+pub fn results_folder(experiment: &str, substituted: &[String], suffix: &str, settings: &RunSettings) -> PathBuf {
     let mut own = experiment.to_owned();
-    if let Some(profile) = &arguments.profile {
+    if let Some(profile) = &settings.profile {
         let letters = profile.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' });
         let _ = write!(own, "-{}", letters.collect::<String>());
     }
-    let changes = changes(substituted, &arguments.set.settings);
+    let changes = changes(substituted, &settings.set);
     if !changes.is_empty() {
         let _ = write!(own, "-{changes}");
     }
     own.push_str(suffix);
-    match &arguments.out {
-        Some(folder) if arguments.file.is_dir() => folder.join(own),
+    match &settings.out {
+        Some(folder) if settings.file.is_dir() => folder.join(own),
         Some(folder) => folder.clone(),
         None => Path::new("results").join(own),
     }
@@ -57,38 +57,38 @@ fn plain(text: &str) -> String {
 }
 
 /// The command that makes these runs again. Number of jobs and folder make no difference, so they are not part of it.
-pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
+pub fn command_line(file: &Path, settings: &RunSettings) -> String {
     let mut line = format!("quiclab run {}", quoted(&file.display().to_string()));
-    if let Some(profile) = &arguments.profile {
+    if let Some(profile) = &settings.profile {
         let _ = write!(line, " --profile {}", quoted(profile));
     }
-    if let Some(repetitions) = arguments.reps {
+    if let Some(repetitions) = settings.repetitions {
         let _ = write!(line, " --reps {repetitions}");
     }
-    if arguments.until_decided {
+    if settings.until_decided {
         line.push_str(" --until-decided");
     }
-    if arguments.most_repetitions != MOST_REPETITIONS {
-        let _ = write!(line, " --most-repetitions {}", arguments.most_repetitions);
+    if settings.most_repetitions != MOST_REPETITIONS {
+        let _ = write!(line, " --most-repetitions {}", settings.most_repetitions);
     }
-    if arguments.wait_for_quiet != WAIT_FOR_QUIET {
-        let _ = write!(line, " --wait-for-quiet {}", arguments.wait_for_quiet);
+    if settings.wait_for_quiet != WAIT_FOR_QUIET {
+        let _ = write!(line, " --wait-for-quiet {}", settings.wait_for_quiet.as_secs());
     }
-    if let Some(name) = &arguments.testbed
+    if let Some(name) = &settings.testbed
         && name != default_testbed().name()
     {
         let _ = write!(line, " --testbed {name}");
     }
-    if arguments.roofline {
+    if settings.roofline {
         line.push_str(" --roofline");
     }
-    for path in &arguments.stacks.own {
+    for path in &settings.stacks.own {
         let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));
     }
-    if arguments.stacks.replace {
+    if settings.stacks.replace {
         line.push_str(" --replace");
     }
-    for (option, settings) in [("--set", &arguments.set.settings), ("--filter", &arguments.filter)] {
+    for (option, settings) in [("--set", &settings.set), ("--filter", &settings.filters)] {
         for (key, value) in settings {
             let _ = write!(line, " {option} {}", quoted(&format!("{key}={value}")));
         }
@@ -103,16 +103,16 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Verb};
 
-    fn arguments(words: &[&str]) -> RunArguments {
+    fn settings(words: &[&str]) -> RunSettings {
         match Cli::try_parse_from([&["quiclab", "run", "x.toml"], words].concat()).unwrap().verb {
-            Verb::Run(arguments) => arguments,
+            Verb::Run(arguments) => arguments.resolve().unwrap().1,
             _ => unreachable!("the verb is run"),
         }
     }
 
     fn folder(substituted: &[&str], words: &[&str]) -> String {
         let substituted: Vec<_> = substituted.iter().map(|name| (*name).to_owned()).collect();
-        results_folder("a/b", &substituted, "", &arguments(words)).display().to_string()
+        results_folder("a/b", &substituted, "", &settings(words)).display().to_string()
     }
 
     #[test]
@@ -135,13 +135,9 @@ mod tests {
 
     #[test]
     fn the_command_says_what_was_set() {
-        let line = command_line(Path::new("x.toml"), &arguments(&["--set", "path.rate=20 Mbit/s", "--reps", "2"]));
+        let line = command_line(Path::new("x.toml"), &settings(&["--set", "path.rate=20 Mbit/s", "--reps", "2"]));
         assert_eq!(line, "quiclab run x.toml --reps 2 --set 'path.rate=20 Mbit/s'");
-        let Ok(cli) = Cli::try_parse_from(["quiclab", "run", "x.toml", "--reps", "2", "--set", "path.rate=20 Mbit/s"])
-        else {
-            panic!("the command can be typed")
-        };
-        let Verb::Run(again) = cli.verb else { unreachable!("the verb is run") };
-        assert_eq!(again.set.settings, [("path.rate".to_owned(), "20 Mbit/s".to_owned())]);
+        let again = settings(&["--reps", "2", "--set", "path.rate=20 Mbit/s"]);
+        assert_eq!((again.repetitions, again.set), (Some(2), vec![("path.rate".to_owned(), "20 Mbit/s".to_owned())]));
     }
 }

@@ -13,7 +13,7 @@ use quiclab_report::{Repetition, group_key, repetitions};
 use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
 
 use super::{Planned, perform};
-use crate::{cli::RunArguments, progress, results::Results, schedule::Done};
+use crate::{progress, results::Results, schedule::Done, settings::RunSettings};
 
 /// Performs the runs of a file and repeats those of each setting whose interval is too wide, until all are narrow or there are as many
 /// repetitions as allowed. `plan` makes the plan with so many repetitions of everything.
@@ -24,7 +24,7 @@ pub fn perform_until_narrow(
     file: &Path,
     until: &Until,
     plan: impl Fn(u32) -> Result<Planned>,
-    arguments: &RunArguments,
+    settings: &RunSettings,
     laboratory: &Laboratory,
     stop: &AtomicBool,
 ) -> Result<(Results, Done)> {
@@ -36,7 +36,7 @@ pub fn perform_until_narrow(
         let mut planned = plan(most)?;
         planned.until = Some(until.clone());
         planned.retain(|run| run.repetition() <= more.get(&group_key(run)).copied().unwrap_or(until.at_least));
-        let (results, done) = perform(file, &planned, arguments, laboratory)?;
+        let (results, done) = perform(file, &planned, settings, laboratory)?;
         all.performed.extend(done.performed);
         // A run that failed is tried again in each round.
         all.failed = done.failed;

@@ -1,6 +1,6 @@
 //! `quiclab run --needs`: the resolved runs, their records, and what a machine must have to perform them.
 
-use std::{collections::BTreeMap, io::Write, time::Duration};
+use std::{collections::BTreeMap, io::Write};
 
 use anyhow::{Context, Result, bail};
 use quiclab_testbed::{
@@ -11,7 +11,7 @@ use quiclab_testbed::{
 use serde_json::{Map, Value, json};
 
 use super::Planning;
-use crate::{cli::RunArguments, laboratory, resolved::ResolvedRun};
+use crate::{laboratory, resolved::ResolvedRun, settings::RunSettings};
 
 /// Version of these lines.
 const SCHEMA: u32 = 1;
@@ -35,8 +35,8 @@ struct Row {
 ///
 /// # Errors
 /// What cannot be built or read.
-pub fn show_needs((planned, opened): &Planning, arguments: &RunArguments) -> Result<u8> {
-    let timeout = Duration::from_secs(arguments.wall_timeout);
+pub fn show_needs((planned, opened): &Planning, settings: &RunSettings) -> Result<u8> {
+    let timeout = settings.wall_timeout;
     let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
     for (place, run) in planned.runs.iter().enumerate() {
         groups.entry(run.stacks().into_iter().cloned().collect()).or_default().push(place);
@@ -48,7 +48,7 @@ pub fn show_needs((planned, opened): &Planning, arguments: &RunArguments) -> Res
         let stop = opened.stack_store.stop.clone();
         let testbed = laboratory::named(Some(opened.testbed.name()))?;
         let runs: Vec<_> = places.iter().map(|place| planned.runs[*place].clone()).collect();
-        let own = laboratory::open_for(runs.first().context("a group has runs")?, testbed, &arguments.stacks, stop)?;
+        let own = laboratory::open_for(runs.first().context("a group has runs")?, testbed, &settings.stacks, stop)?;
         if let Some((name, why)) = own.prepare(&runs, timeout)?.first_key_value() {
             bail!("{name} could not be built: {why}");
         }

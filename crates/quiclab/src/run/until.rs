@@ -11,15 +11,15 @@ use quiclab_report::{InterimAnalyses, Outcome, group_key};
 use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
 
 use super::{Planned, perform};
-use crate::{cli::RunArguments, progress, results::Results, schedule::Done};
+use crate::{progress, results::Results, schedule::Done, settings::RunSettings};
 
 /// Fewer repetitions say next to nothing of chance.
 const FIRST: u32 = 3;
 
 /// The evaluations of a plan: the first with as many repetitions as it has, at least [`FIRST`].
-pub fn looks(plan: &Planned, arguments: &RunArguments) -> InterimAnalyses {
+pub fn looks(plan: &Planned, settings: &RunSettings) -> InterimAnalyses {
     let asked = plan.runs.iter().map(|run| run.repetition()).max().unwrap_or(1);
-    let most = arguments.most_repetitions;
+    let most = settings.most_repetitions;
     InterimAnalyses { first: asked.max(FIRST).min(most), most }
 }
 
@@ -32,7 +32,7 @@ pub fn perform_until_decided(
     file: &Path,
     looks: InterimAnalyses,
     plan: impl Fn(u32) -> Result<Planned>,
-    arguments: &RunArguments,
+    settings: &RunSettings,
     laboratory: &Laboratory,
     stop: &AtomicBool,
 ) -> Result<(Results, Done)> {
@@ -46,7 +46,7 @@ pub fn perform_until_decided(
         let mut planned = plan(repetitions)?;
         planned.looks = Some(looks);
         planned.retain(|run| run.repetition() <= more.get(&group_key(run)).copied().unwrap_or(looks.first));
-        let (results, done) = perform(file, &planned, arguments, laboratory)?;
+        let (results, done) = perform(file, &planned, settings, laboratory)?;
         all.performed.extend(done.performed);
         // A run that failed is tried again in each round.
         all.failed = done.failed;

@@ -4,15 +4,15 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use quiclab_experiment::{AnyRun, Plan, changed_settings, labels};
 
-use crate::{cli::RunArguments, planned::Planned};
+use crate::{planned::Planned, settings::RunSettings};
 
 /// Most reasons that are told; more are only counted.
 const MOST_REASONS: usize = 6;
 
 /// The runs of a plan, a line each, and what the command line changes about it.
-pub fn in_words(planned: &Planned, arguments: &RunArguments) -> String {
+pub fn in_words(planned: &Planned, settings: &RunSettings) -> String {
     let what = if planned.kind == AnyRun::MODELS { "simulations" } else { "runs" };
-    let mut text = format!("{}: {} {what}{}\n", planned.experiment, planned.runs.len(), changed(arguments));
+    let mut text = format!("{}: {} {what}{}\n", planned.experiment, planned.runs.len(), changed(settings));
     for note in &planned.notes {
         let _ = writeln!(text, "  {note}");
     }
@@ -34,7 +34,7 @@ pub fn in_words(planned: &Planned, arguments: &RunArguments) -> String {
 }
 
 /// What a user should know of a plan before it is run: a sentence each.
-pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
+pub fn notes(plan: &Plan, settings: &RunSettings) -> Vec<String> {
     let mut notes = Vec::new();
     if !plan.substituted.is_empty() && plan.names_stacks {
         notes.push(format!(
@@ -43,7 +43,7 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
         ));
     }
     let is_about_its_settings = !plan.published.is_empty() || !plan.expectations.is_empty();
-    if !arguments.set.settings.is_empty() && is_about_its_settings {
+    if !settings.set.is_empty() && is_about_its_settings {
         notes.push("its expectations and published values refer to its own settings, not to those of --set".to_owned());
     }
     for name in &plan.unused {
@@ -81,9 +81,9 @@ fn common_settings(runs: &[AnyRun]) -> Option<String> {
 }
 
 /// The settings of the command line, behind a heading.
-fn changed(arguments: &RunArguments) -> String {
+fn changed(settings: &RunSettings) -> String {
     let mut text = String::new();
-    for (key, value) in &arguments.set.settings {
+    for (key, value) in &settings.set {
         let _ = write!(text, "{} {key} = {value}", if text.is_empty() { " with" } else { "," });
     }
     text

@@ -16,7 +16,7 @@ use crate::{cli::StacksBuildArguments, laboratory::open, output, signals};
 /// # Errors
 /// An unknown name, or an interruption.
 pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
     let names: Vec<_> = match &arguments.names[..] {
         [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),

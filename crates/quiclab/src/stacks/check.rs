@@ -92,7 +92,7 @@ impl Finding {
 /// An unknown name, a build that fails, a missing program, or an interruption.
 pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open_on(named(arguments.testbed.as_deref())?, &arguments.stacks, stop.clone())?;
+    let laboratory = open_on(named(arguments.testbed.as_deref())?, &arguments.stacks.request(), stop.clone())?;
     let names: Vec<_> = match &arguments.names[..] {
         [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),

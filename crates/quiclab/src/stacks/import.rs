@@ -52,7 +52,7 @@ struct Claims {
 /// An archive or a file that cannot be used, a name that is taken, a missing program, or an interruption.
 pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open(&arguments.stacks, stop.clone())?;
+    let laboratory = open(&arguments.stacks.request(), stop.clone())?;
     let claims = |name: String, role| claims(arguments, name, role);
     let mut rows = Vec::new();
     let mut left_out = 0_usize;

@@ -14,7 +14,7 @@ use crate::{cli::StacksListArguments, laboratory::open, output, signals};
 /// # Errors
 /// Where there are none, or a manifest is wrong.
 pub fn list(arguments: &StacksListArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
     let chosen: Vec<_> = match &arguments.names[..] {
         [] => laboratory.stack_store.usual().collect(),
         names => names.iter().map(|name| Ok(&laboratory.stack_store.source(name)?.manifest)).collect::<Result<_>>()?,

@@ -115,7 +115,7 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
 
     // The two folders by themselves, through the same code.
     let result = output_of(quiclab().current_dir(place.folder.path()).args([
-        "compare",
+        "ab",
         "results/a",
         "results/b",
         "--fail-if",
@@ -123,6 +123,14 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     ]));
     assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
     assert!(result.output.contains("FAILS         fail if goodput_wire_bps < -5%"), "{}", result.output);
+    let refused = |words: &[&str], part: &str| {
+        let result = output_of(quiclab().current_dir(place.folder.path()).arg("ab").args(words));
+        assert_eq!(result.status, Some(125), "{words:?}: {}", result.output);
+        assert!(result.errors.contains(part), "{words:?}: {}", result.errors);
+    };
+    refused(&["results/a", "main"], "main: found no results of quiclab run");
+    refused(&["results/a"], "found a result folder among 1 paths, expected two of them");
+    refused(&["results/a", "results/b", "--reps", "5"], "--reps has no meaning here");
 }
 
 #[test]

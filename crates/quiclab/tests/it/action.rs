@@ -71,5 +71,5 @@ fn the_guide_uses_inputs_that_there_are_and_the_template_the_same_files() {
     for (name, _) in names.iter().filter(|(name, _)| !name.starts_with(' ')) {
         assert!(inputs.contains(&format!("\n  {name}:\n")), "action.yml has no input {name}");
     }
-    assert!(TEMPLATE.contains("SHA256SUMS") && TEMPLATE.contains("quiclab prepare --from ."));
+    assert!(TEMPLATE.contains("SHA256SUMS") && TEMPLATE.contains("quiclab tools prepare --from ."));
 }

@@ -179,15 +179,15 @@ fn what_an_archive_planted_never_poses_as_built_here() {
     let (archive, sha256) = strange_archive(folder.path());
     let archive = archive.to_str().unwrap();
     // Another archive than the one that was spoken of is not read at all.
-    let refused = with_cache(&["prepare", "--from", archive, "--sha256", &"0".repeat(64)], &cache);
+    let refused = with_cache(&["tools", "prepare", "--from", archive, "--sha256", &"0".repeat(64)], &cache);
     assert_eq!(refused.status, Some(125), "{}", refused.errors);
     assert!(refused.errors.contains(&format!("found SHA-256 {sha256}")), "{}", refused.errors);
     assert!(!cache.join("stack").exists());
-    let wrong = with_cache(&["prepare", "--from", archive, "--sha256", "abc"], &cache);
+    let wrong = with_cache(&["tools", "prepare", "--from", archive, "--sha256", "abc"], &cache);
     assert_eq!(wrong.status, Some(125));
     assert!(wrong.errors.contains("expected 64 hexadecimal digits"), "{}", wrong.errors);
 
-    let taken = with_cache(&["prepare", "--from", archive], &cache);
+    let taken = with_cache(&["tools", "prepare", "--from", archive], &cache);
     assert_eq!(taken.status, Some(0), "{}", taken.errors);
     assert!(taken.errors.contains(&format!("sha256 {sha256}, compared with nothing")), "{}", taken.errors);
     let origin = format!("from an archive: quiclab-of-a-stranger.zip sha256 {sha256}");
@@ -211,12 +211,12 @@ fn a_run_with_things_from_an_archive_says_so_and_is_the_same_run() {
     filled(&bench);
     let archives = bench.out("archives");
     let mut prepare = quiclab();
-    prepare.arg("prepare").arg(bench.file()).args(["--stacks", TEST_STACKS]).arg("--to").arg(&archives);
+    prepare.args(["tools", "prepare"]).arg(bench.file()).args(["--stacks", TEST_STACKS]).arg("--to").arg(&archives);
     let packed = output_of(&mut prepare);
     assert_eq!(packed.status, Some(0), "{}", packed.errors);
     let sha256 = packed.errors.split("--sha256 ").nth(1).unwrap().split_whitespace().next().unwrap();
     let other = bench.out("other-cache");
-    let taken = with_cache(&["prepare", "--from", packed.output.trim(), "--sha256", sha256], &other);
+    let taken = with_cache(&["tools", "prepare", "--from", packed.output.trim(), "--sha256", sha256], &other);
     assert_eq!(taken.status, Some(0), "{}", taken.errors);
     let result = run_with(&bench, &other, "elsewhere");
     assert_eq!(result.status, Some(0), "{}", result.errors);

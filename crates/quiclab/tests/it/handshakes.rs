@@ -1,4 +1,4 @@
-//! `quiclab handshakes`, by its output.
+//! `quiclab run --handshakes`, by its output.
 
 use std::{
     fs, iter,
@@ -36,7 +36,7 @@ delay = "10 ms"
 
 fn handshakes(bench: &Bench, more: &[&str]) -> CommandOutput {
     let mut command: Command = quiclab();
-    command.arg("handshakes").arg(bench.file()).args(["--stacks", SANS_IO]).args(more);
+    command.arg("run").arg(bench.file()).args(["--stacks", SANS_IO, "--handshakes"]).args(more);
     output_of(&mut command)
 }
 
@@ -56,9 +56,9 @@ fn each_handshake_of_the_other_stacks_is_measured_as_in_a_run() {
 #[test]
 fn endpoints_run_on_the_processor_of_quiclab() {
     let bench = Bench::new(LOST_FLIGHT);
-    assert_eq!(handshakes(&bench, &["--count", "1"]).status, Some(0), "builds the stack");
+    assert_eq!(handshakes(&bench, &["1"]).status, Some(0), "builds the stack");
     let mut command = quiclab();
-    command.arg("handshakes").arg(bench.file()).args(["--stacks", SANS_IO, "--count", "1000000"]);
+    command.arg("run").arg(bench.file()).args(["--stacks", SANS_IO, "--handshakes", "1000000"]);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
     let mut endpoints = Vec::new();
     wait_until("two endpoints", || {
@@ -95,7 +95,7 @@ fn check_handshakes(stack: &str) {
     let folder = tempfile::tempdir().unwrap();
     let files = ["one", "two"].map(|name| folder.path().join(format!("{name}.parquet")));
     for file in &files {
-        let result = handshakes(&bench, &["--count", "20", "--json", "--parquet", file.to_str().unwrap()]);
+        let result = handshakes(&bench, &["20", "--json", "--handshakes-table", file.to_str().unwrap()]);
         assert_eq!(result.status, Some(0), "{}", result.errors);
         let groups: Value = serde_json::from_str(&result.output).unwrap();
         assert_eq!((&groups[0]["handshakes"], &groups[0]["failed"]), (&20.into(), &0.into()));
@@ -120,7 +120,7 @@ fn check_handshakes(stack: &str) {
 #[test]
 fn a_rule_that_never_matches_fails_each_handshake() {
     let bench = Bench::new(&LOST_FLIGHT.replace("flight 2", "retry"));
-    let result = handshakes(&bench, &["--count", "3", "--json"]);
+    let result = handshakes(&bench, &["3", "--json"]);
     assert_eq!(result.status, Some(1), "{}", result.errors);
     let groups: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(groups[0]["failed"], 3);

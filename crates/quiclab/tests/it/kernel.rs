@@ -1,4 +1,4 @@
-//! `quiclab kernel`, and runs with the kernel that it builds. No test builds it; those that run it say so where it is not in the cache.
+//! `quiclab tools kernel`, and runs with the kernel that it builds. No test builds it; those that run it say so where it is not in the cache.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ size = "1 MiB"
 
 fn kernel(action: &[&str]) -> Command {
     let mut command = quiclab();
-    command.arg("kernel").args(action).args(["--stacks", REAL_STACKS]);
+    command.args(["tools", "kernel"]).args(action).args(["--stacks", REAL_STACKS]);
     command
 }
 
@@ -41,9 +41,9 @@ fn every_kernel_is_listed_with_the_command_that_makes_it() {
     let of = |key: &str| found.iter().map(|row| row[key].clone()).collect::<Vec<_>>();
     assert_eq!(of("kernel"), ["6.1", "6.1-rt", "6.12", "6.1-paced"]);
     assert!(of("cached").iter().all(|cached| cached == false) && of("version").iter().all(serde_json::Value::is_null));
-    assert_eq!(found[3]["command"], "quiclab kernel build");
+    assert_eq!(found[3]["command"], "quiclab tools kernel build");
     let table = output_of(kernel(&["list"]).env("QUICLAB_CACHE", bench.out("cache"))).output;
-    assert!(table.contains("6.1-paced") && table.contains("quiclab kernel build"), "{table}");
+    assert!(table.contains("6.1-paced") && table.contains("quiclab tools kernel build"), "{table}");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_run_does_not_build_the_kernel_but_says_what_does() {
     let mut run = bench.run(REAL_STACKS, "out", &["--filter", "vm.kernel=6.1-paced"]);
     let result = output_of(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(result.status, Some(125));
-    for part in ["kernel: \"6.1-paced\"", "hint: quiclab kernel build", "minutes"] {
+    for part in ["kernel: \"6.1-paced\"", "hint: quiclab tools kernel build", "minutes"] {
         assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
     }
 }

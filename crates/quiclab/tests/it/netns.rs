@@ -108,7 +108,7 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
 
     let verified = output_of(common::quiclab().arg("verify").arg(&sample).args(["--stacks", TEST_STACKS]));
     assert!(verified.errors.contains("found a run in real time"), "{}", verified.errors);
-    let compared = output_of(common::quiclab().arg("compare").args(["vm", "netns"].map(|testbed| bench.out(testbed))));
+    let compared = output_of(common::quiclab().arg("ab").args(["vm", "netns"].map(|testbed| bench.out(testbed))));
     assert!(compared.output.contains("B is a sample of real time"), "{}{}", compared.output, compared.errors);
     let differs = output_of(common::quiclab().arg("diff").args([&exact, &sample]));
     assert!(differs.output.contains("A is exact, B is a sample of real time"), "{}{}", differs.output, differs.errors);

@@ -1,4 +1,4 @@
-//! `quiclab perform`: one resolved run, as the dry run prints it.
+//! `quiclab tools perform`: one resolved run, as the dry run prints it.
 
 use crate::common;
 use std::{fs, io::Write, path::Path, process::Stdio};
@@ -26,7 +26,7 @@ fn resolved(bench: &Bench) -> Vec<Value> {
 
 fn perform(run: &Path, record: &Path, more: &[&str]) -> common::CommandOutput {
     let mut command = quiclab();
-    command.arg("perform").arg(run).arg("--record").arg(record).args(["--stacks", TEST_STACKS]).args(more);
+    command.args(["tools", "perform"]).arg(run).arg("--record").arg(record).args(["--stacks", TEST_STACKS]).args(more);
     output_of(&mut command)
 }
 
@@ -111,7 +111,7 @@ fn a_run_comes_from_standard_input_and_a_failure_has_status_1() {
     let run = resolved(&bench)[0].to_string();
     let record = bench.out("out/record");
     let mut command = quiclab();
-    command.args(["perform", "-", "--json", "--stacks", TEST_STACKS, "--record"]).arg(&record);
+    command.args(["tools", "perform", "-", "--json", "--stacks", TEST_STACKS, "--record"]).arg(&record);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(run.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -165,7 +165,7 @@ fn without_its_agent_a_run_is_refused_with_how_to_get_it() {
     let alone = bench.folder.path().join("quiclab");
     fs::copy(env!("CARGO_BIN_EXE_quiclab"), &alone).unwrap();
     let mut command = std::process::Command::new(&alone);
-    command.arg("perform").arg(&file).args(["--stacks", TEST_STACKS, "--record"]).arg(bench.out("record"));
+    command.args(["tools", "perform"]).arg(&file).args(["--stacks", TEST_STACKS, "--record"]).arg(bench.out("record"));
     let result = output_of(&mut command);
     assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(result.errors.contains("quiclab-agent: not found"), "{}", result.errors);

@@ -79,7 +79,7 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
     fs::write(&file, runs[0].to_string()).unwrap();
     let record = files.out("out/mine");
     let perform = |run: &Path, record: &Path| {
-        output_of(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"))
+        output_of(quiclab().args(["tools", "perform"]).arg(run).arg("--record").arg(record).arg("--json"))
     };
     let result = perform(&file, &record);
     assert_eq!(result.status, Some(0), "{}", result.errors);
@@ -141,9 +141,9 @@ fn diff_names_the_first_interval_in_which_two_runs_differ() {
     let differs = |place: usize| all[0].iter().any(|(name, values)| values[place] != all[1][name][place]);
     let first = (0..100).find(|place| differs(*place)).unwrap();
     assert_eq!(result["first_difference"]["interval"], first + 1);
-    let result = output_of(quiclab().arg("compare").arg(&out).arg(&out));
+    let result = output_of(quiclab().arg("ab").arg(&out).arg(&out));
     assert_eq!(result.status, Some(125));
-    assert!(result.errors.contains("quiclab compare works on transfers only"), "{}", result.errors);
+    assert!(result.errors.contains("quiclab ab works on transfers only"), "{}", result.errors);
 }
 
 #[test]

@@ -152,9 +152,9 @@ fn packets_ends_while_a_pipe_is_silent() {
 #[test]
 fn verbs_that_run_end_while_their_file_is_a_silent_pipe() {
     in_folder(|pipe| words(&["run", pipe, "--stacks", TEST_STACKS]));
-    in_folder(|pipe| words(&["perform", pipe, "--stacks", TEST_STACKS, "--record", "record"]));
-    in_folder(|pipe| words(&["perform", "-", "--stacks", TEST_STACKS, "--record", pipe]));
-    in_folder(|pipe| words(&["prepare", pipe, "--stacks", TEST_STACKS]));
+    in_folder(|pipe| words(&["tools", "perform", pipe, "--stacks", TEST_STACKS, "--record", "record"]));
+    in_folder(|pipe| words(&["tools", "perform", "-", "--stacks", TEST_STACKS, "--record", pipe]));
+    in_folder(|pipe| words(&["tools", "prepare", pipe, "--stacks", TEST_STACKS]));
     in_folder(|pipe| words(&["ab", "misbehaving", "misbehaving", pipe, "--stacks", TEST_STACKS]));
     in_folder(|pipe| words(&["stacks", "import", "--implementations", pipe, "--stacks", TEST_STACKS]));
 }

@@ -90,7 +90,7 @@ fn results_are_held_against_others_of_the_same_settings() {
     let slow = Bench::new(&format!("{SMALL}\n[sim]\ntimer_step = \"5 ms\"\n"));
     assert_eq!(run(&slow, "slow", &[]).status, Some(0));
     let compare = |one: &Path, other: &Path| {
-        let result = output_of(quiclab().arg("compare").args([one, other]).arg("--json"));
+        let result = output_of(quiclab().arg("ab").args([one, other]).arg("--json"));
         assert_eq!(result.status, Some(0), "{}", result.errors);
         serde_json::from_str::<Value>(&result.output).unwrap()["pairs"][0].clone()
     };
@@ -100,7 +100,7 @@ fn results_are_held_against_others_of_the_same_settings() {
     assert!(different["gap_distance"].as_f64().unwrap() > 0.01, "{different}");
     let other = Bench::new(&format!("{SMALL}congestion_control = \"reno\"\n"));
     assert_eq!(run(&other, "reno", &[]).status, Some(0));
-    let result = output_of(quiclab().arg("compare").args([files.out("plain"), other.out("reno")]));
+    let result = output_of(quiclab().arg("ab").args([files.out("plain"), other.out("reno")]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("found no common settings"), "{}", result.errors);
 }

@@ -9,10 +9,9 @@ use quiclab_testing::{
 };
 
 /// Verbs that tests of their own call for real, and where.
-const ELSEWHERE: [(&str, &str); 5] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("run", "common/prepared.rs"),
     ("perf", "perf_udp.rs"),
-    ("handshakes", "handshakes.rs"),
     ("scan", "../scan/trouble.rs"),
     ("campaign", "../../../../python/tests/campaign/test_real.py"),
 ];
@@ -38,14 +37,10 @@ fn verbs() -> BTreeSet<String> {
     let help = output_of(quiclab().arg("--help")).output;
     let (_, list) = help.split_once("The first hour:").expect("a list of verbs");
     let (list, _) = list.split_once("\nOptions:").expect("options behind it");
-    // Lines that go on are indented more. The verbs for scripts stand in one line.
+    // Lines that go on are indented more. The commands for scripts are one verb, which its line calls by its whole name.
     let lines = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let verbs = lines.flat_map(|line| {
-        let mut words = line.split_whitespace();
-        let first = words.next().unwrap_or_default();
-        [first].into_iter().chain(words.take_while(move |_| first.ends_with(',')))
-    });
-    verbs.map(|word| word.trim_end_matches(',').to_owned()).collect()
+    let verbs = lines.filter_map(|line| line.split_whitespace().find(|word| *word != "quiclab"));
+    verbs.map(str::to_owned).collect()
 }
 
 #[test]
@@ -58,27 +53,27 @@ fn every_verb_works_on_results_of_virtual_machines() {
     let results = folder.display().to_string();
     let example = capture("ngtcp2-qlog").display().to_string();
     let calls: &[(&[&str], &[&str])] = &[
-        (&["perform", &format!("{one}/run.toml"), "--record", "again", "--stacks", REAL_STACKS], &[]),
+        (&["tools", "perform", &format!("{one}/run.toml"), "--record", "again", "--stacks", REAL_STACKS], &[]),
         (&["analyze", &example], &["packets"]),
         (&["packets", &one, "--around", "100ms"], &[]),
         (&["look", &one], &[]),
-        (&["pto", "40ms", "44ms"], &["ms"]),
+        (&["advise", "pto", "40ms", "44ms"], &["ms"]),
         (&["advise", "instant-ack", "--rtt", "9ms", "--delay", "4ms"], &["instant"]),
         (&["report", &results], &["report.html"]),
         (&["check", &results], &["holds"]),
-        (&["compare", &results, &results], &[]),
+        (&["ab", &results, &results], &[]),
         (&["ab", "ngtcp2", "ngtcp2", "--stacks", REAL_STACKS, "--reps", "1"], &["the same bytes"]),
         (&["bundle", &results, "out.zip"], &["out.zip"]),
         (&["verify", &one, "--stacks", REAL_STACKS], &["every byte is the same"]),
         (&["doctor"], &["QEMU"]),
         (&["cache", "list"], &["kernel"]),
         (&["stacks", "list", "ngtcp2"], &["ngtcp2"]),
-        (&["kernel", "list"], &["6.1"]),
+        (&["tools", "kernel", "list"], &["6.1"]),
         (
             &["interop", "--server", "ngtcp2", "--client", "ngtcp2", "--case", "handshake", "--stacks", REAL_STACKS],
             &["ngtcp2"],
         ),
-        (&["prepare", "small.toml", "--stacks", REAL_STACKS], &[]),
+        (&["tools", "prepare", "small.toml", "--stacks", REAL_STACKS], &[]),
         (&["help", "report"], &["report"]),
         (&["completions", "bash"], &["quiclab"]),
     ];
@@ -95,9 +90,9 @@ fn every_verb_works_on_results_of_virtual_machines() {
     assert!(result.output.contains("the first packet that differs"), "{}", result.output);
     called.insert("diff".to_owned());
     // Twelve runs take too long here; where it finds no experiments, it says so.
-    let lost = output_of(quiclab().current_dir(folder).env("QUICLAB_SHARE", folder).args(["demo", "--out", "demo"]));
+    let lost = output_of(quiclab().current_dir(folder).env("QUICLAB_SHARE", folder).args(["run", "--demo"]));
     assert_eq!(lost.status, Some(125), "{}{}", lost.output, lost.errors);
-    called.insert("demo".to_owned());
+    assert!(lost.errors.contains("found no experiments/quic-steps/baseline.toml"), "{}", lost.errors);
     assert_eq!(called, verbs(), "a new verb is called here, or by a test that ELSEWHERE names");
     for (verb, file) in ELSEWHERE {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(file);

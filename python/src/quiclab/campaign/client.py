@@ -66,7 +66,7 @@ class Outcome:
         verified: runs that were performed twice.
         marked: records made by a machine in the minority.
         tasks: tasks performed by this call.
-        overhead_s: what tasks took beyond ``quiclab perform``, one value for each, in s.
+        overhead_s: what tasks took beyond ``quiclab tools perform``, one value for each, in s.
         refused: workers that were not used, with the reason.
     """
 

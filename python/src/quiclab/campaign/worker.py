@@ -260,8 +260,8 @@ def fetch_thing(store: Store, campaign: dict[str, Any], name: str, again: bool =
 def perform(
     command: Path, task: dict[str, Any], campaign: dict[str, Any], stacks: Path | None, work: Path, store: Store
 ) -> list[dict[str, Any]]:
-    """Run ``quiclab perform`` for the lines of a task, once more if a cached thing proves damaged."""
-    words = [str(command), "perform", "-", "--records", str(work / "records"), "--no-build"]
+    """Run ``quiclab tools perform`` for the lines of a task, once more if a cached thing proves damaged."""
+    words = [str(command), "tools", "perform", "-", "--records", str(work / "records"), "--no-build"]
     # By the command itself: code of Python between fork and exec costs 10 ms, and can hang in a process with threads.
     words += ["--with-parent", str(os.getpid())]
     words += ["--wall-timeout", str(max(1, int(task["timeout_s"])))]
@@ -279,7 +279,7 @@ def perform(
             continue
         if "it was planned with other versions" in err:
             raise RefusedError(f"{machine.name()}: {err.strip()[-1000:]}")
-        raise TaskError(f"{machine.name()}: quiclab perform ended with {status}: {err.strip()[-1000:]}")
+        raise TaskError(f"{machine.name()}: quiclab tools perform ended with {status}: {err.strip()[-1000:]}")
     raise AssertionError("the last attempt returns or raises")
 
 

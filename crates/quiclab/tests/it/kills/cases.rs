@@ -94,7 +94,7 @@ fn resolved(place: &Place) {
 }
 
 fn perform(place: &Place) -> Command {
-    let mut command = place.quiclab(&["perform", "input/run.json", "--record"]);
+    let mut command = place.quiclab(&["tools", "perform", "input/run.json", "--record"]);
     command.arg(place.out());
     command
 }

@@ -1,4 +1,4 @@
-//! `quiclab pto`
+//! `quiclab advise pto`
 
 use anyhow::{Context, Result};
 use comfy_table::CellAlignment;
@@ -147,39 +147,46 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Verb};
+    use crate::cli::{AdviseArguments, AdviseQuestion, Cli, Verb};
+
+    fn arguments<'a>(line: impl IntoIterator<Item = &'a str>) -> PtoArguments {
+        match Cli::try_parse_from(line).unwrap().verb {
+            Verb::Advise(AdviseArguments { question: AdviseQuestion::Pto(arguments) }) => arguments,
+            other => panic!("{other:?}"),
+        }
+    }
 
     fn values(line: &str) -> Vec<f64> {
-        let Ok(Cli { verb: Verb::Pto(arguments) }) = Cli::try_parse_from(line.split(' ')) else { panic!("{line}") };
+        let arguments = arguments(line.split(' '));
         rows(&arguments, &arguments.samples).iter().map(|row| row.pto_ns as f64 / 1e6).collect()
     }
 
     /// ReACKed QUICer, figure 2: a server that waits 4 ms for its certificate costs 12 ms at first, and nothing after 50 samples.
     #[test]
     fn a_wait_for_the_certificate_counts_threefold_and_is_forgotten() {
-        let instant = values("quiclab pto 50x9ms");
-        let waited = values("quiclab pto 13ms 49x9ms");
+        let instant = values("quiclab advise pto 50x9ms");
+        let waited = values("quiclab advise pto 13ms 49x9ms");
         assert_eq!((instant[0], instant[1], waited[1]), (999.0, 27.0, 39.0));
         assert!((waited[50] - instant[50]).abs() < 0.02, "{} {}", waited[50], instant[50]);
     }
 
     #[test]
     fn sequences_are_shown_beside_each_other_under_what_was_given() {
-        let line = ["quiclab", "pto", "50x9ms", "--compare", "13ms 49x9ms/1ms"];
-        let Ok(Cli { verb: Verb::Pto(arguments) }) = Cli::try_parse_from(line) else { panic!() };
+        let line = ["quiclab", "advise", "pto", "50x9ms", "--compare", "13ms 49x9ms/1ms"];
+        let arguments = arguments(line);
         let sequences = sequences(&arguments);
         let names: Vec<_> = sequences.iter().map(|sequence| sequence.samples.as_str()).collect();
         assert_eq!(names, ["50x9ms", "13ms 49x9ms/1ms"]);
         assert!(timeouts(&sequences).lines().any(|line| line.contains("27.000") && line.contains("39.000")));
         let curves = curves(&sequences).curves;
         assert_eq!((curves[0].1[0], curves[1].1[0], curves[1].1.len()), ((1.0, 27.0), (1.0, 39.0), 50));
-        assert!(Cli::try_parse_from(["quiclab", "pto", "9ms", "--compare", " "]).is_err());
+        assert!(Cli::try_parse_from(["quiclab", "advise", "pto", "9ms", "--compare", " "]).is_err());
     }
 
     #[test]
     fn a_delay_above_the_largest_is_not_believed() {
-        let limited = values("quiclab pto 9ms 60ms/50ms --max-ack-delay 25ms");
-        assert_eq!(limited, values("quiclab pto 9ms 60ms/25ms --max-ack-delay 25ms"));
-        assert_eq!(values("quiclab pto 9ms --max-ack-delay 25ms"), [1024.0, 52.0]);
+        let limited = values("quiclab advise pto 9ms 60ms/50ms --max-ack-delay 25ms");
+        assert_eq!(limited, values("quiclab advise pto 9ms 60ms/25ms --max-ack-delay 25ms"));
+        assert_eq!(values("quiclab advise pto 9ms --max-ack-delay 25ms"), [1024.0, 52.0]);
     }
 }

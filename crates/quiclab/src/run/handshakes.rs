@@ -1,6 +1,6 @@
-//! `quiclab handshakes`
+//! `quiclab run --handshakes`
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use comfy_table::CellAlignment;
@@ -19,7 +19,8 @@ use quiclab_trace::{RunColumn, write_runs};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{cli::HandshakesArguments, laboratory::open_on, output, run::read_experiment, signals};
+use super::{overrides, read_experiment};
+use crate::{laboratory::open_on, output, settings::RunSettings, signals};
 
 /// Columns of the Parquet file: metrics that begin with this.
 const PREFIX: &str = "handshake_";
@@ -48,28 +49,27 @@ struct Group {
 ///
 /// # Errors
 /// A wrong file, a stack that is not there or cannot be built, an endpoint that fails, an interruption.
-pub fn handshakes(arguments: &HandshakesArguments) -> Result<u8> {
+pub fn handshakes(settings: &RunSettings, count: u64, table: Option<&Path>) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open_on(testbed(NAME)?, &arguments.stacks, stop)?;
-    let settings = arguments.set.settings.clone();
-    let overrides = Overrides { settings, own_stacks: laboratory.stack_store.own.clone(), ..Overrides::default() };
-    let experiment = read_experiment(&arguments.file, arguments.profile.as_deref())?;
+    let laboratory = open_on(testbed(NAME)?, &settings.stacks, stop)?;
+    let overrides = Overrides { own_stacks: laboratory.stack_store.own.clone(), ..overrides(settings) };
+    let experiment = read_experiment(&settings.file, settings.profile.as_deref())?;
     let plan = experiment.plan(&laboratory.stack_store.manifests(), &overrides)?;
     let runs: Vec<_> = plan.runs.into_iter().filter(|run| run.repetition == 1).map(AnyRun::from).collect();
-    let timeout = Duration::from_secs(arguments.wall_timeout);
+    let timeout = settings.wall_timeout;
     if let Some((name, why)) = laboratory.prepare(&runs, timeout)?.first_key_value() {
         bail!("{name} could not be built: {why}");
     }
     let mut rows = Rows::default();
     let mut groups = Vec::new();
     for run in &runs {
-        groups.push(group(run, arguments, &laboratory, timeout, &mut rows)?);
+        groups.push(group(run, count, &laboratory, timeout, table.map(|_| &mut rows))?);
     }
-    if let Some(path) = &arguments.parquet {
+    if let Some(path) = table {
         rows.write(path)?;
     }
     let failed = groups.iter().any(|group| group.failed > 0);
-    if arguments.output.json {
+    if settings.json {
         output::print(&(serde_json::to_string_pretty(&groups)? + "\n"))?;
     } else {
         output::print(&text(&groups))?;
@@ -79,10 +79,10 @@ pub fn handshakes(arguments: &HandshakesArguments) -> Result<u8> {
 
 fn group(
     run: &AnyRun,
-    arguments: &HandshakesArguments,
+    count: u64,
     laboratory: &Laboratory,
     timeout: Duration,
-    rows: &mut Rows,
+    mut rows: Option<&mut Rows>,
 ) -> Result<Group> {
     let AnyRun::Transfer(transfer) = run else { bail!("found flows of models, expected transfers between stacks") };
     let stack = &transfer.settings.stack;
@@ -96,13 +96,13 @@ fn group(
     let mut probes = [Vec::new(), Vec::new()];
     let (mut failed, mut first_failure) = (0, None);
     let before = cpu_seconds()?;
-    let costs = laboratory.handshakes(run, arguments.count, timeout, &mut |seen: HandshakeSeen| {
+    let costs = laboratory.handshakes(run, count, timeout, &mut |seen: HandshakeSeen| {
         failed += u64::from(seen.failure.is_some());
         let metrics = &seen.metrics.metrics;
         first_bytes.extend(metrics.handshake_client_first_byte_ns.map(|time| time as f64));
         probes[0].extend(metrics.handshake_client_probes.map(|count| count as f64));
         probes[1].extend(metrics.handshake_server_probes.map(|count| count as f64));
-        if arguments.parquet.is_some() {
+        if let Some(rows) = &mut rows {
             rows.add(&name, &seen);
         }
         first_failure = first_failure.take().or(seen.failure);
@@ -116,14 +116,14 @@ fn group(
     let mean = |values: &Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
     Ok(Group {
         name,
-        handshakes: arguments.count,
+        handshakes: count,
         failed,
         first_failure,
         first_byte_ns: (!first_bytes.is_empty()).then(|| [5, 50, 95].map(percentile)),
         probes: [mean(&probes[0]), mean(&probes[1])],
         cpu_seconds,
         cpu_seconds_by_part: costs,
-        handshakes_per_cpu_second: arguments.count as f64 / cpu_seconds.max(1e-9),
+        handshakes_per_cpu_second: count as f64 / cpu_seconds.max(1e-9),
         orders: costs.orders,
     })
 }
@@ -199,7 +199,7 @@ impl Rows {
         }
     }
 
-    fn write(self, path: &std::path::Path) -> Result<()> {
+    fn write(self, path: &Path) -> Result<()> {
         let mut columns = vec![
             ("group".to_owned(), RunColumn::Texts(self.names)),
             ("seed".to_owned(), RunColumn::Wholes(self.seeds)),

@@ -1,0 +1,72 @@
+//! A comparison of two result folders that are there already, for example from two testbeds.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+use quiclab_report::{Comparison, Question, settings_key};
+
+use super::{ALPHA, show};
+use crate::{
+    results::Results,
+    settings::{AbSettings, JudgeSettings},
+};
+
+/// Returns A and B where both are folders that `quiclab run` has filled; `None` where none is.
+///
+/// # Errors
+/// Where only one of several is, and where an option says how to run what was run already.
+pub fn folders(settings: &AbSettings) -> Result<Option<[PathBuf; 2]>> {
+    let is_result = |path: &&String| Results::are_in(Path::new(path));
+    let Some(folder) = settings.paths.iter().find(is_result) else { return Ok(None) };
+    let [one, other] = &settings.paths[..] else {
+        bail!("{folder}: found a result folder among {} paths, expected two of them", settings.paths.len());
+    };
+    if let Some(no) = [one, other].into_iter().find(|path| !is_result(path)) {
+        bail!("{no}: found no results of quiclab run, expected some, because {folder} has results");
+    }
+    let options = [
+        ("--a", !settings.a.is_empty()),
+        ("--b", !settings.b.is_empty()),
+        ("--set", !settings.set.is_empty()),
+        ("--profile", settings.profile.is_some()),
+        ("--filter", !settings.filters.is_empty()),
+        ("--reps", settings.repetitions.is_some()),
+        ("--until-decided", settings.until_decided),
+        ("--jobs", settings.jobs.is_some()),
+        ("--out", settings.out.is_some()),
+        ("--stacks", settings.stacks.is_some()),
+        ("--rebuild", settings.rebuild),
+    ];
+    if let Some((option, _)) = options.iter().find(|(_, is_given)| *is_given) {
+        bail!("{option} has no meaning here: {one} and {other} are result folders, and nothing is run");
+    }
+    Ok(Some([one.into(), other.into()]))
+}
+
+/// Compares two folders of results, and shows what came of it. Returns how many conditions fail.
+///
+/// # Errors
+/// Where one cannot be read, or no settings are in both.
+pub fn compare(folders: [PathBuf; 2], judge: &JudgeSettings) -> Result<u8> {
+    let names = folders.each_ref().map(|folder| folder.display().to_string());
+    let read = |folder: &Path| Results::open(folder)?.measured_transfers("ab");
+    let inputs = [read(&folders[0])?, read(&folders[1])?];
+    let question = Question {
+        names: names.clone(),
+        conditions: judge.conditions.clone(),
+        metrics: judge.metrics.clone(),
+        alpha: ALPHA,
+        not_judged: BTreeMap::new(),
+    };
+    let Some(comparison) = Comparison::of(&inputs[0], &inputs[1], [&settings_key, &settings_key], &question) else {
+        bail!(
+            "{} and {}: found no common settings, expected some\nhint: results of the same experiment and profile",
+            names[0],
+            names[1]
+        );
+    };
+    show(&comparison, Some((inputs.each_ref(), [&settings_key, &settings_key])), judge)
+}

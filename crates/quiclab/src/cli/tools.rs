@@ -1,0 +1,79 @@
+//! Arguments of `quiclab tools`, whose commands scripts and packages call.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{
+    perform::PerformArguments,
+    prepare::PrepareArguments,
+    shared::{Output, StackOptions},
+};
+
+/// Arguments of `quiclab tools`.
+#[derive(Debug, Args)]
+pub struct ToolsArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub tool: Tool,
+}
+
+/// What `quiclab tools` does.
+#[derive(Debug, Subcommand)]
+pub enum Tool {
+    /// Perform a single run whose settings are all resolved
+    Perform(PerformArguments),
+    /// Fetch the kernel and build the guest image and the stacks, without running anything; or take them from an archive
+    Prepare(PrepareArguments),
+    /// List the guest kernels, or build the one with paced segmentation offload
+    Kernel(KernelArguments),
+    /// Write manual pages, for packages
+    #[command(hide = true)]
+    Man(ManArguments),
+}
+
+/// Arguments of `quiclab tools kernel`.
+#[derive(Debug, Args)]
+pub struct KernelArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub action: KernelAction,
+}
+
+/// What `quiclab tools kernel` does.
+#[derive(Debug, Subcommand)]
+pub enum KernelAction {
+    /// Print the kernels that experiments can choose, and which of them are in the cache
+    List(KernelListArguments),
+    /// Build kernel 6.1-paced from Debian's source with the patch in kernel/patch; takes some minutes
+    Build(KernelBuildArguments),
+}
+
+/// Arguments of `quiclab tools kernel list`.
+#[derive(Debug, Args)]
+pub struct KernelListArguments {
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab tools kernel build`.
+#[derive(Debug, Args)]
+pub struct KernelBuildArguments {
+    /// Build it even if the cache has it from the same source, patch, configuration and compiler
+    #[arg(long)]
+    pub again: bool,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab tools man`.
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// Folder for the pages
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
