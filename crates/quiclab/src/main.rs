@@ -1,64 +1,26 @@
-//! `quiclab`: one file per verb.
+//! `quiclab`: the command line is parsed in `cli`, resolved to `settings`, and done in `verbs`.
 
 #[macro_use]
-mod output;
+mod terminal;
 
-mod ab;
-mod advise;
-mod analyze;
-mod analyze_plans;
-mod bounded_input;
-mod bundle;
-mod cache;
-mod campaign;
-mod check;
 mod cli;
-mod completion;
-mod diff;
-mod doctor;
-mod figure_files;
-mod folder;
-mod help;
-mod host_pictures;
-mod includes;
-mod interop;
-mod kernel;
-mod laboratory;
-mod ladder;
-mod look;
-mod manual;
-mod models;
-mod packets;
-mod path_summary;
-mod perf;
-mod perform;
-mod perform_many;
-mod pipe;
-mod planned;
-mod prepare;
-mod prepared_archive;
-mod progress;
-mod report;
-mod resolved;
+mod pages;
 mod results;
-mod run;
-mod run_page;
-mod runs_table;
-mod samples;
-mod scan;
-mod schedule;
+mod session;
 mod settings;
-mod signals;
-mod stacks;
-mod traces;
-mod verify;
-mod verify_bundle;
+mod transfer;
+mod verbs;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
 use cli::{Cli, RunArguments, Tool, ToolsArguments, Verb};
+use session::signals;
+use verbs::{
+    ab, advise, analyze, bundle, cache, campaign, check, completion, diff, doctor, help, interop, kernel, look, manual,
+    packets, perf, perform, prepare, report, run, scan, stacks, verify,
+};
 
 /// quiclab itself failed: everything except failed runs.
 const CANNOT_WORK: u8 = 125;

@@ -1,9 +1,15 @@
 //! The folder that `quiclab run` fills: records, failures, an index, and the report.
 
+pub mod folder;
 mod index;
 mod ladders;
 pub mod machine;
+pub mod models;
 mod packet_pages;
+pub mod path_summary;
+pub mod runs_table;
+pub mod samples;
+pub mod traces;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,22 +31,16 @@ use quiclab_record::{
 };
 use quiclab_report::{AnyReport, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
+use quiclab_units::ShowPath;
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
 
+use crate::{pages::run_page, session::bounded_input::MOST_TEXT_BYTES, transfer::losses::lost};
 use index::INDEX_FILE;
 pub use index::Index;
 pub use ladders::Ladders;
-use quiclab_units::ShowPath;
-
-use crate::bounded_input::MOST_TEXT_BYTES;
-use crate::{
-    diff::losses::lost,
-    folder,
-    models::{no_longer_read, row},
-    path_summary, run_page,
-    runs_table::{self, TableRow},
-};
+use models::{no_longer_read, row};
+use runs_table::TableRow;
 
 /// What is known of a run that failed stands here, below a folder with the name its record would have had.
 pub const FAILURES_FOLDER: &str = "failed";

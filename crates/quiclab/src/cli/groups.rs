@@ -15,6 +15,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Handshakes", &["scan", "advise"]),
     ("Stacks and machine", &["stacks", "bundle", "cache", "completions", "help"]),
 ];
+/// More columns than these are hard to read.
+const MOST_COLUMNS: usize = 100;
 /// The verb with what scripts call.
 const TOOLS: &str = "tools";
 /// Columns of a terminal that is as narrow as they are.
@@ -39,7 +41,7 @@ pub fn command() -> clap::Command {
     let tools: Vec<_> = tools.filter(|tool| !tool.is_hide_set()).map(clap::Command::get_name).collect();
     let _ = write!(text, "\nCalled by scripts:\n  quiclab {TOOLS} {}\n", tools.join(" | "));
     text += "\nOptions:\n{options}{after-help}";
-    command.help_template(text)
+    command.help_template(text).max_term_width(MOST_COLUMNS)
 }
 
 /// Breaks a text that begins in the column [`INDENT`] into lines.

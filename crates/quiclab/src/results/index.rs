@@ -12,8 +12,7 @@ use quiclab_report::InterimAnalyses;
 use quiclab_testbed::cache::Origin;
 use serde::{Deserialize, Serialize};
 
-use crate::bounded_input::MOST_TEXT_BYTES;
-use crate::{planned::Planned, run::order::Order};
+use crate::session::{bounded_input::MOST_TEXT_BYTES, order::Order, planned::Planned};
 
 /// Its file.
 pub(crate) const INDEX_FILE: &str = "experiment.json";

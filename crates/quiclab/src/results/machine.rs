@@ -13,8 +13,8 @@ use quiclab_report::MachineLimits;
 use quiclab_roofline::{Cost, Roofline};
 use serde::{Deserialize, Serialize};
 
-use crate::bounded_input::MOST_TEXT_BYTES;
-use crate::{folder, progress};
+use crate::session::bounded_input::MOST_TEXT_BYTES;
+use crate::{results::folder, terminal::progress};
 
 const FILE: &str = "roofline.json";
 /// Version of the file.

@@ -9,7 +9,7 @@ use quiclab_units::ShowPath;
 use rayon::prelude::*;
 
 use super::{MOST_RUN_PAGES, Results};
-use crate::{folder, look, run_page};
+use crate::{pages::run_page, results::folder, transfer::page};
 
 /// End of the name of a page, behind the name of its record.
 const ENDING: &str = "-look.html";
@@ -40,7 +40,7 @@ impl Results {
 
     /// `None` where the capture holds no packets of a server, or ends in the middle of one.
     fn look_at(&self, record: &str) -> Result<Option<PacketSummary>> {
-        let Some(seen) = look::of_record(&self.folder.join(record))? else { return Ok(None) };
+        let Some(seen) = page::of_record(&self.folder.join(record))? else { return Ok(None) };
         let Some(facts) = seen.facts else { return Ok(None) };
         let pages = self.folder.join(run_page::PAGES_FOLDER);
         let name = format!("{record}{ENDING}");

@@ -239,15 +239,15 @@ fn the_list_of_a_record_reaches_no_file_elsewhere() {
 /// Files that read only what the kernel or quiclab itself has written, a test, or, for `bounded_input.rs`, what the user names.
 const OWN: [&str; 11] = [
     "quiclab/src/cli/reference.rs",
-    "quiclab/src/bounded_input.rs",
-    "quiclab/src/perf/certificates.rs",
-    "quiclab/src/perf/machine.rs",
-    "quiclab/src/perf/usage.rs",
-    "quiclab/src/prepared_archive.rs",
-    "quiclab/src/scan/whom.rs",
-    "quiclab/src/stacks/import.rs",
-    "quiclab/src/stacks/import/save.rs",
-    "quiclab/src/stacks/trial/network.rs",
+    "quiclab/src/session/bounded_input.rs",
+    "quiclab/src/verbs/perf/certificates.rs",
+    "quiclab/src/verbs/perf/machine.rs",
+    "quiclab/src/verbs/perf/usage.rs",
+    "quiclab/src/session/prepared_archive.rs",
+    "quiclab/src/verbs/scan/whom.rs",
+    "quiclab/src/verbs/stacks/import.rs",
+    "quiclab/src/verbs/stacks/import/save.rs",
+    "quiclab/src/verbs/stacks/trial/network.rs",
     "record/src/replace.rs",
 ];
 

@@ -1,0 +1,5 @@
+//! Standard output, standard error and progress.
+
+#[macro_use]
+pub mod output;
+pub mod progress;

@@ -1,0 +1,304 @@
+//! The page of one transfer, packet by packet, and what it takes from a capture, a record and logs.
+
+mod extras;
+mod facts;
+pub mod window;
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, BufReader},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_inputs::open_unlinked;
+use quiclab_metrics::{
+    AnalysisSettings, CaptureAnalysis, DEFAULT_TRAIN_THRESHOLD, Evidence, PacketFacts, PlannedTimes, RunMetrics,
+    SenderLogMeter, analyze, judge,
+};
+use quiclab_record::{
+    MOST_QLOG_BYTES, Record,
+    layout::{QLOG_FOLDER, RUN_FILE, SERVER_FOLDER},
+    measure::planned_times,
+    qlog_files,
+};
+use quiclab_report::{LookTransfer, render_look_html};
+use quiclab_testbed::contract::SERVER_PORT;
+use quiclab_units::{Bounded, Duration, ShowPath};
+use quiclab_wire::{
+    Capture, CaptureReader, Decompressed, Dissector, DissectorSettings, QlogEventKind, Role, Segment, read_qlog,
+};
+
+use super::{
+    listing::{Listing, capture_of, tap_name},
+    logs::planned_keys,
+};
+use crate::{results::folder, session::bounded_input};
+use extras::{Extras, SeenPacket};
+use window::Window;
+
+/// What is read in addition to the capture, and which part of it.
+#[derive(Default)]
+pub struct PageInputs<'a> {
+    /// Key logs.
+    pub keys: &'a [PathBuf],
+    /// qlogs of the server; those of the record where there are none.
+    pub qlog: &'a [PathBuf],
+    /// The tap, by name or number.
+    pub tap: Option<&'a str>,
+    /// Port of the server.
+    pub port: Option<u16>,
+    /// The times that are shown.
+    pub window: Window,
+}
+
+/// A transfer with all that is known of its packets.
+pub struct PagedTransfer {
+    /// The transfer as the page shows it.
+    pub transfer: LookTransfer,
+    /// Facts for verdicts. `None`: not all packets were looked at.
+    pub facts: Option<PacketFacts>,
+    /// Whether the capture is cut off.
+    pub is_cut: bool,
+}
+
+/// Looks at a record. `None`: its capture has no packets of a server.
+///
+/// # Errors
+/// As [`transfer`].
+pub fn of_record(record: &Path) -> Result<Option<PagedTransfer>> {
+    transfer(record, &PageInputs::default())
+}
+
+pub fn no_server(path: &Path, window: Window) -> String {
+    format!("{}: found no packets of a server{window}, expected a transfer of QUIC or TCP", path.shown())
+}
+
+/// Writes the page of two records, and gives it.
+///
+/// # Errors
+/// As [`transfer`], and where the page cannot be written.
+pub fn write_both(records: [&Path; 2], page: &Path) -> Result<PathBuf> {
+    let [one, other] = records.map(|record| of_record(record)?.with_context(|| no_server(record, Window::default())));
+    let mut transfers = [one?.transfer, other?.transfer];
+    name_apart(&mut transfers, &records.map(Path::to_owned));
+    folder::write_at(page, render_look_html(&transfers))?;
+    Ok(page.to_owned())
+}
+
+/// Transfers with the same name are called by their paths.
+pub fn name_apart(transfers: &mut [LookTransfer], paths: &[PathBuf]) {
+    if let [one, other] = transfers
+        && one.name == other.name
+    {
+        (one.name, other.name) = (paths[0].shown().to_string(), paths[1].shown().to_string());
+    }
+}
+
+pub fn stem(path: &Path) -> String {
+    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    name.map_or_else(|| "capture".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Reads a transfer. `None`: there are no packets of a server.
+pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTransfer>> {
+    let (capture, is_record) = capture_of(path)?;
+    let record_folder = capture.parent().filter(|folder| is_record && folder.join(RUN_FILE).is_file());
+    let record = record_folder.map(Record::load).transpose()?;
+    let mut key_log = Vec::new();
+    for file in arguments.keys {
+        key_log.extend(
+            bounded_input::read(file, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
+        );
+        key_log.push(b'\n');
+    }
+    let settings = || DissectorSettings {
+        server_port: arguments.port.or(is_record.then_some(SERVER_PORT)),
+        interfaces_are_one_tap: false,
+    };
+    let (log, logged) = match &record {
+        Some(record) if arguments.qlog.is_empty() => {
+            read_logs(&qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?, open_unlinked)
+        }
+        _ => read_logs(arguments.qlog, bounded_input::open),
+    }?;
+    let listed = record.as_ref().map(|record| planned_times(&record.folder)).transpose()?.flatten();
+    let planned = listed.unwrap_or(logged);
+    let mut read = read_packets(&capture, &key_log, settings(), arguments, is_record, &planned)?;
+    if let Some(clocks) = record.as_ref().and_then(|record| record.observed.clocks.as_ref()) {
+        read.withhold_crossings(|shortest| clocks.why_not_between_taps(shortest));
+    }
+    let flow = read.largest_flow();
+    let Some(flow) = flow else { return Ok(None) };
+    let run = match &record {
+        Some(record) => record.metrics.clone(),
+        None => measured(&capture, &key_log, settings(), read.tap)?,
+    };
+    let threshold = record.as_ref().map_or(DEFAULT_TRAIN_THRESHOLD, |it| it.run.run.settings.analysis.train_threshold);
+    let is_cut = read.is_cut;
+    // Of packets that were not read, a rule can say nothing.
+    let facts = read.is_whole.then(|| facts::of(&read.packets, flow));
+    let verdicts = judge(&Evidence { run: &run, packets: facts.as_ref() });
+    let name = stem(path);
+    let transfer = read.into_transfer(name, flow, log, threshold, verdicts, &run);
+    Ok(Some(PagedTransfer { transfer, facts, is_cut }))
+}
+
+/// The qlog that tells most of window and rate, and all planned times.
+fn read_logs(files: &[PathBuf], open: fn(&Path) -> io::Result<File>) -> Result<(Option<SenderLogMeter>, PlannedTimes)> {
+    let mut best: Option<SenderLogMeter> = None;
+    let mut planned = PlannedTimes::default();
+    for file in files {
+        let log = open(file).with_context(|| format!("{}: cannot be opened", file.shown()))?;
+        let log = Decompressed::detect(log).with_context(|| file.shown())?;
+        let mut meter = SenderLogMeter::default();
+        // A log that is cut or damaged is shown up to there; the metrics warn of it.
+        let _ = read_qlog(BufReader::new(Bounded::new(log, MOST_QLOG_BYTES)), &mut |event| {
+            meter.on_event(&event);
+            if let QlogEventKind::PacketSent(packet) = &event.kind
+                && let Some(time) = packet.planned_time_ns
+            {
+                planned.insert(&planned_keys(packet), time);
+            }
+        });
+        if meter.values() > best.as_ref().map_or(0, SenderLogMeter::values) {
+            best = Some(meter);
+        }
+    }
+    Ok((best, planned))
+}
+
+/// What was read of a capture.
+struct ReadPackets {
+    packets: Vec<SeenPacket>,
+    tap: Option<u32>,
+    tap_name: String,
+    /// Whether the capture ends in the middle of a packet.
+    is_cut: bool,
+    /// Whether all its packets were read.
+    is_whole: bool,
+    /// When each flow's server began to send, in ns since the first packet at the tap.
+    server_starts: BTreeMap<usize, u64>,
+    /// What the page does not show, and why.
+    notes: Vec<String>,
+}
+
+fn read_packets(
+    path: &Path,
+    key_log: &[u8],
+    settings: DissectorSettings,
+    arguments: &PageInputs,
+    is_record: bool,
+    planned: &PlannedTimes,
+) -> Result<ReadPackets> {
+    let name = path.shown();
+    let &PageInputs { tap, window, .. } = arguments;
+    let file = bounded_input::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    let input = Decompressed::detect(file).with_context(|| name.clone())?;
+    let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
+    let mut dissector = Dissector::new(settings);
+    dissector.add_keys(key_log);
+    let mut listing = Listing::new(tap, is_record);
+    let mut extras = Extras::new(planned, window);
+    let mut on_segment = |number, segment: &Segment, capture: &Capture| {
+        dissector.add_secrets(&capture.secrets);
+        if !listing.wants(segment, capture) {
+            return ControlFlow::Continue(());
+        }
+        let observed = dissector.on_segment(segment);
+        listing.on_segment(number, segment, observed.as_ref());
+        if let (true, Some(observed)) = (listing.tap == Some(segment.interface), &observed) {
+            extras.on_packet(segment, observed);
+        }
+        while let Some(row) = listing.rows.pop(segment.time) {
+            extras.join(row);
+        }
+        if extras.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    reader.for_each_segment(None, &mut on_segment).with_context(|| name.clone())?;
+    while let Some(row) = listing.rows.pop_anyway().filter(|_| !extras.is_over()) {
+        extras.join(row);
+    }
+    let is_whole = !extras.is_over() && window.is_everything();
+    if let (Some(tap), None) = (tap, listing.tap) {
+        let summary = reader.summary();
+        let taps: Vec<_> = (0..summary.interfaces.len()).map(|tap| tap_name(summary, tap)).collect();
+        bail!("{name}: found no packet at tap {tap:?}; its taps are {}", taps.join(", "));
+    }
+    let tap_name = listing.tap.map_or_else(String::new, |tap| tap_name(reader.summary(), tap as usize));
+    let mut notes = Vec::new();
+    notes.extend(extras.what_is_missing());
+    let cut = reader.summary().truncation;
+    if let Some(cut) = cut {
+        let at = cut.byte_offset;
+        notes.push(format!(
+            "The capture is truncated in the middle of a record at byte {at}: packets after it are missing."
+        ));
+    }
+    let (packets, server_starts) = extras.finish();
+    let is_cut = cut.is_some();
+    Ok(ReadPackets { packets, tap: listing.tap, tap_name, is_cut, is_whole, server_starts, notes })
+}
+
+/// The metrics of a capture's largest server at the tap.
+fn measured(path: &Path, key_log: &[u8], settings: DissectorSettings, tap: Option<u32>) -> Result<RunMetrics> {
+    let file = bounded_input::open(path).with_context(|| path.shown())?;
+    let input = Decompressed::detect(file).with_context(|| path.shown())?;
+    let reader = CaptureReader::new(input).with_context(|| path.shown())?;
+    let mut dissector = Dissector::new(settings);
+    dissector.add_keys(key_log);
+    let CaptureAnalysis { directions, flows, .. } =
+        analyze(reader, dissector, AnalysisSettings::default(), &mut |_, _, _| {}).with_context(|| path.shown())?;
+    let of_servers =
+        directions.into_iter().filter(|it| it.sender == Role::Server && Some(flows[it.flow].interface) == tap);
+    let largest = of_servers.max_by_key(|it| (it.run.metrics.packets_sent, std::cmp::Reverse(it.flow)));
+    Ok(largest.map_or_else(RunMetrics::empty, |it| it.run))
+}
+
+impl ReadPackets {
+    /// Takes times between the taps away where they mean nothing; `why` gets the shortest.
+    fn withhold_crossings(&mut self, why: impl Fn(Duration) -> Option<String>) {
+        let shortest = self.packets.iter().filter_map(|seen| seen.row.behind_bottleneck_after_ns).min();
+        let Some(why) = shortest.and_then(|shortest| why(Duration::from_nanos(shortest))) else { return };
+        self.packets.iter_mut().for_each(|seen| seen.row.behind_bottleneck_after_ns = None);
+        self.notes.push(format!("The wait in the bottleneck's queue is not shown: {why}."));
+    }
+
+    /// The flow in which a server sent most packets.
+    fn largest_flow(&self) -> Option<usize> {
+        let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+        for seen in self.packets.iter().filter(|seen| seen.row.sender == Role::Server.name()) {
+            *counts.entry(seen.row.flow).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(flow, count)| (*count, std::cmp::Reverse(*flow))).map(|(flow, _)| flow)
+    }
+
+    fn into_transfer(
+        self,
+        name: String,
+        flow: usize,
+        log: Option<SenderLogMeter>,
+        threshold: Duration,
+        verdicts: quiclab_metrics::Verdicts,
+        run: &RunMetrics,
+    ) -> LookTransfer {
+        let seen: Vec<SeenPacket> = self.packets.into_iter().filter(|seen| seen.row.flow == flow).collect();
+        let server = |seen: &&SeenPacket| seen.row.sender == Role::Server.name();
+        let numbers = seen.iter().filter(server).filter_map(|it| Some((it.number?, it.row.time_ns))).take(4_000);
+        let log = log.map(|log| log.finish(&numbers.collect()));
+        let lateness = extras::lateness(&seen);
+        LookTransfer {
+            name,
+            tap: self.tap_name,
+            server_start_ns: self.server_starts.get(&flow).copied().unwrap_or(0),
+            train_threshold_ns: threshold.as_nanos(),
+            packets: seen.into_iter().zip(lateness).map(|(seen, late)| seen.into_packet(late)).collect(),
+            log,
+            verdicts,
+            notes: self.notes,
+            warnings: run.warnings.iter().map(|warning| warning.message.clone()).collect(),
+        }
+    }
+}

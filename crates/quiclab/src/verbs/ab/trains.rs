@@ -1,0 +1,134 @@
+//! The first long train that one side has and the other has not, with what preceded it: the sender's tap and the server's log.
+
+mod sender;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use quiclab_experiment::run::Settings;
+use quiclab_record::Record;
+use quiclab_report::{Comparison, Key, ReportInput, RunRow, SeenTrain, TrainDifference};
+use quiclab_wire::{QlogEventKind, QlogSpace, read_qlog};
+
+use super::train_search::first_lonely;
+use quiclab_units::ShowPath;
+
+use crate::transfer::logs::open_log;
+use sender::{Sender, Train};
+
+/// Pairs of settings that are looked at.
+const MOST_PAIRS: usize = 4;
+
+/// The first train that differs, for each pair of settings, in the runs of both sides with the first seed that both have. A record that
+/// cannot be read is reported on standard error: the comparison does not depend on it.
+pub fn differences(
+    comparison: &Comparison,
+    inputs: &[ReportInput; 2],
+    keys: [Key; 2],
+    out: &Path,
+) -> Vec<TrainDifference> {
+    let mut found = Vec::new();
+    let mut seen: Vec<&Settings> = Vec::new();
+    for left in &inputs[0].runs {
+        let settings = &left.run.settings;
+        if seen.len() >= MOST_PAIRS || seen.contains(&settings) {
+            continue;
+        }
+        let key = keys[0](settings);
+        let is_counterpart = |right: &&RunRow| right.run.seed == left.run.seed && keys[1](&right.run.settings) == key;
+        let Some(right) = inputs[1].runs.iter().find(is_counterpart) else { continue };
+        seen.push(settings);
+        let pair = comparison.pairs.iter().find(|pair| pair.key == key);
+        let label = pair.map_or(settings.stack.name.as_str(), |pair| &pair.label);
+        match difference(label, [left, right], out) {
+            Ok(difference) => found.extend(difference),
+            Err(error) => status!("quiclab: the first differing train is not shown: {error:#}"),
+        }
+    }
+    found
+}
+
+fn difference(label: &str, runs: [&RunRow; 2], out: &Path) -> Result<Option<TrainDifference>> {
+    if runs.iter().any(|run| !run.run.settings.tap.enabled) {
+        return Ok(None);
+    }
+    let records = [record(out, "a", runs[0])?, record(out, "b", runs[1])?];
+    let senders = [Sender::read(&records[0])?, Sender::read(&records[1])?];
+    let lengths = [0, 1].map(|side| senders[side].trains.iter().map(|train| train.packets).collect::<Vec<_>>());
+    let Some(lonely) = first_lonely([&lengths[0], &lengths[1]]) else { return Ok(None) };
+    let seen = |side: usize| shown(&records[side], &senders[side].trains[lonely.trains[side]]);
+    Ok(Some(TrainDifference {
+        label: label.to_owned(),
+        seed: runs[0].run.seed,
+        has: ["A", "B"][lonely.side],
+        first_packet: lonely.first + 1,
+        sides: [seen(0)?, seen(1)?],
+        more: format!("quiclab diff {} {}", records[0].folder.shown(), records[1].folder.shown()),
+    }))
+}
+
+/// The record of a run: below the folder of its side, or of its side and file.
+fn record(out: &Path, side: &str, run: &RunRow) -> Result<Record> {
+    let folder = out.join(side);
+    let own = folder.join(&run.folder);
+    if own.is_dir() {
+        return Ok(Record::load(&own)?);
+    }
+    let entries = std::fs::read_dir(&folder).with_context(|| folder.shown())?;
+    let below = entries.flatten().map(|entry| entry.path().join(&run.folder)).find(|path| path.is_dir());
+    Ok(Record::load(&below.with_context(|| format!("{}: found no record {}", folder.shown(), run.folder))?)?)
+}
+
+fn shown(record: &Record, train: &Train) -> Result<SeenTrain> {
+    let logged = match train.number {
+        Some(number) => logged(record, number)?,
+        None => Logged::default(),
+    };
+    let cause = record.metrics.distributions.bursts.iter().find(|burst| burst.start_ns == train.start_ns);
+    Ok(SeenTrain {
+        packets: train.packets,
+        bytes: train.bytes,
+        start_ns: train.start_ns,
+        gap_before_ns: train.gap_before_ns,
+        since_ack_ns: train.since_ack_ns,
+        newly_acknowledged: train.newly_acknowledged,
+        bytes_in_flight: train.bytes_in_flight,
+        congestion_window_bytes: logged.congestion_window_bytes,
+        pacing_rate_bps: logged.pacing_rate_bps,
+        cause: cause.map(|burst| format!("{}: {}", burst.cause.name(), burst.evidence)),
+    })
+}
+
+/// What the server's log said last before a packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Logged {
+    congestion_window_bytes: Option<u64>,
+    pacing_rate_bps: Option<u64>,
+}
+
+fn logged(record: &Record, number: u64) -> Result<Logged> {
+    for file in quiclab_record::qlog_files(&record.folder.join("server/qlog"))? {
+        let mut state = Logged::default();
+        let mut found = None;
+        let mut on_event = |event: quiclab_wire::QlogEvent| match event.kind {
+            QlogEventKind::Metrics(metrics) => {
+                state.congestion_window_bytes = metrics.congestion_window_bytes.or(state.congestion_window_bytes);
+                state.pacing_rate_bps = metrics.pacing_rate_bps.or(state.pacing_rate_bps);
+            }
+            QlogEventKind::PacketSent(packet)
+                if found.is_none()
+                    && packet.space == Some(QlogSpace::OneRtt)
+                    && packet.packet_number == Some(number) =>
+            {
+                found = Some(state);
+            }
+            _ => {}
+        };
+        // A log that ends in the middle has what comes before.
+        read_qlog(open_log(&file)?, &mut on_event).with_context(|| file.shown())?;
+        if let Some(found) = found {
+            return Ok(found);
+        }
+    }
+    Ok(Logged::default())
+}

@@ -1,0 +1,182 @@
+//! `quiclab check`
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, ReportInput, findings_as_rows, render_findings};
+use quiclab_testbed::testbed::is_sample;
+use quiclab_units::ShowPath;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::CheckArguments,
+    results::{Results, models::is_former},
+    terminal::output,
+};
+
+/// Exit statuses above this have other meanings.
+const MOST_FAILURES: usize = 99;
+/// Results lie no deeper below a folder that is named.
+const DEEPEST: usize = 6;
+
+/// Judges the expectations of all results below some folders. Returns how many do not hold, at most [`MOST_FAILURES`].
+///
+/// # Errors
+/// Where there are no results, or a record cannot be read.
+pub fn check(arguments: &CheckArguments) -> Result<u8> {
+    let mut places = Vec::new();
+    for folder in &arguments.folders {
+        places.extend(find_results(folder)?);
+    }
+    let mut all = Vec::new();
+    let mut counts = Counts::default();
+    if arguments.markdown {
+        output::print(FINDINGS_HEAD)?;
+    }
+    for place in &places {
+        let Judged { experiment, findings: found, left_out, failed_runs, warnings } = judge(place)?;
+        found.iter().for_each(|finding| counts.add(finding, arguments.strict));
+        if arguments.output.json {
+            all.push(json!({
+                "folder": place.display().to_string(),
+                "experiment": experiment,
+                "expectations": found,
+                "left_out": left_out,
+                "failed_runs": failed_runs,
+                "warnings": warnings.iter().map(|(of, message)| json!({ "of": of, "message": message })).collect::<Vec<_>>(),
+            }));
+            continue;
+        }
+        if arguments.markdown {
+            output::print(&findings_as_rows(&experiment, &found))?;
+            continue;
+        }
+        let mut text = format!("{experiment} ({})\n{}", place.shown(), render_findings(&found));
+        for claim in &left_out {
+            text.push_str(&format!("{:<12}  {claim}\n", "skipped"));
+        }
+        for (of, message) in &warnings {
+            text.push_str(&format!("{:<12}  {of}: {message}\n", "warning"));
+        }
+        if found.is_empty() && left_out.is_empty() {
+            text.push_str("it has no expectations\n");
+        }
+        output::print(&(text + "\n"))?;
+    }
+    if arguments.output.json {
+        let summary = json!({
+            "results": Value::Array(all),
+            "judged": counts.all,
+            "holding": counts.holding,
+            "undecided": counts.undecided,
+            "wrong": counts.wrong,
+        });
+        output::print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
+    } else if arguments.markdown {
+        output::print(&format!("\n{}.\n", counts.in_words()))?;
+    } else {
+        output::print(&(counts.in_words() + "\n"))?;
+    }
+    Ok(counts.wrong.min(MOST_FAILURES) as u8)
+}
+
+/// What came of one experiment.
+struct Judged {
+    experiment: String,
+    findings: Vec<Finding>,
+    /// Claims about runs that are not part of its plan.
+    left_out: Vec<String>,
+    failed_runs: usize,
+    /// What to look at before trusting a verdict on runs in real time.
+    warnings: Vec<(String, String)>,
+}
+
+fn judge(place: &Path) -> Result<Judged> {
+    let report = Results::open(place)?.measured()?;
+    let is_of_samples = matches!(&report, AnyReport::Transfers(input) if are_samples(input));
+    if is_of_samples {
+        status!(
+            "quiclab: {}: its runs are samples of real time, so that chance and the machine can decide about an expectation; \
+             more repetitions make it surer",
+            report.experiment()
+        );
+    }
+    Ok(Judged {
+        experiment: report.experiment().to_owned(),
+        findings: report.findings(),
+        left_out: report.claims_left_out(),
+        failed_runs: report.failures().len(),
+        warnings: if is_of_samples { report.warnings() } else { Vec::new() },
+    })
+}
+
+#[derive(Default)]
+struct Counts {
+    all: usize,
+    holding: usize,
+    undecided: usize,
+    failing: usize,
+    not_measured: usize,
+    /// What counts in the exit status.
+    wrong: usize,
+}
+
+impl Counts {
+    fn add(&mut self, finding: &Finding, strict: bool) {
+        self.all += 1;
+        let (count, is_wrong) = match finding.outcome {
+            Outcome::Holds => (&mut self.holding, false),
+            Outcome::Undecided => (&mut self.undecided, strict),
+            Outcome::Fails => (&mut self.failing, true),
+            Outcome::NotMeasured(_) => (&mut self.not_measured, true),
+        };
+        *count += 1;
+        self.wrong += usize::from(is_wrong);
+    }
+
+    /// How many hold, and how many of the others there are of each kind.
+    fn in_words(&self) -> String {
+        let others = [(self.failing, "fail"), (self.undecided, "undecided"), (self.not_measured, "not measured")];
+        let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}"));
+        format!("{} of {} expectations hold{}", self.holding, self.all, others.collect::<String>())
+    }
+}
+
+/// Folders with results at `folder` or below it, in order of name.
+/// The folders of results at or below a folder, by name.
+///
+/// # Errors
+/// Where there are none, or a folder cannot be read.
+pub fn find_results(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut places = Vec::new();
+    find(folder, DEEPEST, &mut places)?;
+    if places.is_empty() {
+        bail!(
+            "{}: found no results, expected those of an experiment\nhint: quiclab run FILE makes them",
+            folder.shown()
+        );
+    }
+    Ok(places)
+}
+
+fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
+    if Results::are_in(folder) || is_former(folder) {
+        found.push(folder.to_path_buf());
+        return Ok(());
+    }
+    let entries = fs::read_dir(folder).with_context(|| folder.shown())?;
+    let mut below: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    below.sort();
+    match depth.checked_sub(1) {
+        Some(depth) => below.iter().try_for_each(|folder| find(folder, depth, found)),
+        None => Ok(()),
+    }
+}
+
+/// Whether any of the runs was made in real time.
+fn are_samples(input: &ReportInput) -> bool {
+    input.runs.iter().any(|run| is_sample(&run.versions))
+}

@@ -1,0 +1,92 @@
+//! `quiclab tools kernel`
+
+use std::time::Instant;
+
+use anyhow::Result;
+use quiclab_experiment::PATCHED_KERNEL;
+use quiclab_testbed::vm::{
+    kernel::{self, Kernel},
+    kernel_build::COMMAND,
+    testbed::paced_kernel,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    cli::{KernelAction, KernelArguments, KernelBuildArguments, KernelListArguments},
+    session::{laboratory::open, signals},
+    terminal::output,
+};
+
+/// A kernel that experiments may ask for.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Its name in experiment files.
+    kernel: &'static str,
+    /// Whether the cache has it.
+    cached: bool,
+    /// Package and version; `null` where the cache does not have it.
+    version: Option<String>,
+    /// The command that brings it into the cache.
+    command: &'static str,
+}
+
+/// Does what is asked with the kernels.
+///
+/// # Errors
+/// As each action.
+pub fn kernel(arguments: &KernelArguments) -> Result<u8> {
+    match &arguments.action {
+        KernelAction::List(arguments) => list(arguments),
+        KernelAction::Build(arguments) => build(arguments),
+    }
+}
+
+fn list(arguments: &KernelListArguments) -> Result<u8> {
+    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
+    let mut rows = Vec::new();
+    for name in kernel::names() {
+        let (found, command) = match name {
+            PATCHED_KERNEL => (paced_kernel(&laboratory.stack_store)?.find(&laboratory.stack_store.cache), COMMAND),
+            _ => (Kernel::find(&laboratory.stack_store.cache, name), "quiclab run"),
+        };
+        let version = found.map(|kernel| kernel.version()).transpose()?;
+        rows.push(Row { kernel: name, cached: version.is_some(), version, command });
+    }
+    if arguments.output.json {
+        output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+    } else {
+        output::print(&(table(&rows) + "\n"))?;
+    }
+    Ok(0)
+}
+
+fn build(arguments: &KernelBuildArguments) -> Result<u8> {
+    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
+    let start = Instant::now();
+    let say = |text: &str| status!("quiclab: kernel {PATCHED_KERNEL}: {text}");
+    let (kernel, built) = paced_kernel(&laboratory.stack_store)?.build(
+        &laboratory.stack_store.cache,
+        arguments.again,
+        &laboratory.stack_store.stop,
+        &say,
+    )?;
+    let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());
+    if arguments.output.json {
+        let row = json!({ "kernel": PATCHED_KERNEL, "version": version, "built": built, "seconds": seconds });
+        output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
+    } else {
+        let what = if built { format!("built in {seconds:.0} s") } else { "already in the cache".to_owned() };
+        output::print(&format!("{PATCHED_KERNEL}: {what}: {version}\n"))?;
+    }
+    Ok(0)
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut table = output::table(["kernel", "in the cache", "version", "made by"]);
+    for row in rows {
+        let cached = if row.cached { "yes" } else { "no" };
+        table.add_row([row.kernel, cached, row.version.as_deref().unwrap_or(""), row.command]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,49 @@
+//! `quiclab look`
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use quiclab_report::{render_look_html, verdicts_as_json, verdicts_in_words};
+use quiclab_units::ShowPath;
+
+use crate::{
+    cli::LookArguments,
+    results::folder,
+    terminal::output,
+    transfer::page::{PageInputs, name_apart, no_server, stem, transfer, window::Window},
+};
+
+/// Writes the page of one transfer, or of two. Returns 0, or 1 where a capture was cut off.
+///
+/// # Errors
+/// Where a capture, a key log or a qlog cannot be read, has no packets, or the page cannot be written.
+pub fn look(arguments: &LookArguments) -> Result<u8> {
+    let window = Window::new(arguments.from, arguments.to)?;
+    let mut transfers = Vec::new();
+    let mut was_cut = false;
+    for (place, path) in arguments.paths.iter().enumerate() {
+        let qlog = if place == 0 { arguments.qlog.as_slice() } else { &[] };
+        let (tap, port) = (arguments.tap.as_deref(), arguments.server_port);
+        let inputs = PageInputs { keys: &arguments.keys, qlog, tap, port, window };
+        let seen = transfer(path, &inputs)?.with_context(|| no_server(path, window))?;
+        was_cut |= seen.is_cut;
+        transfers.push(seen.transfer);
+    }
+    name_apart(&mut transfers, &arguments.paths);
+    for transfer in &transfers {
+        transfer.notes.iter().for_each(|note| status!("quiclab: warning: {}: {note}", transfer.name));
+    }
+    let page = match &arguments.html {
+        Some(page) => page.clone(),
+        None => PathBuf::from(format!("{}-look.html", stem(&arguments.paths[0]))),
+    };
+    folder::write_at(&page, render_look_html(&transfers))?;
+    let mut verdicts = transfers.iter().map(|transfer| (transfer.name.as_str(), &transfer.verdicts));
+    output::print(&if arguments.output.json {
+        verdicts_as_json(&mut verdicts)
+    } else {
+        verdicts.map(|(name, verdicts)| verdicts_in_words(name, verdicts)).collect::<String>()
+    })?;
+    status!("the transfer over time: {}", page.shown());
+    Ok(u8::from(was_cut))
+}

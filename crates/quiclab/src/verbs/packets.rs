@@ -1,0 +1,168 @@
+//! `quiclab packets`
+
+use std::{
+    io::{self, BufWriter, StdoutLock, Write},
+    ops::ControlFlow,
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_testbed::contract::SERVER_PORT;
+use quiclab_units::{Duration, ShowPath, shown_lines};
+use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, Segment};
+
+use crate::{
+    cli::PacketsArguments,
+    session::bounded_input,
+    transfer::{
+        listing::{Listing, capture_of, tap_name},
+        row::{HEADING, Row},
+    },
+};
+
+/// Version of the JSON. Changes when a field changes its meaning, its unit or its name.
+const SCHEMA: u32 = 1;
+
+/// Lists packets. Returns 0.
+///
+/// # Errors
+/// Where the capture or a key log cannot be read, or has no such tap.
+pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
+    let (path, is_record) = capture_of(&arguments.path)?;
+    let name = path.shown();
+    let file = bounded_input::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
+    let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
+    let server_port = arguments.server_port.or(is_record.then_some(SERVER_PORT));
+    let mut dissector = Dissector::new(DissectorSettings { server_port, interfaces_are_one_tap: false });
+    for keys in &arguments.keys {
+        dissector.add_keys(
+            &bounded_input::read(keys, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
+        );
+    }
+    let mut listing = Listing::new(arguments.tap.as_deref(), is_record);
+    listing.show_around(arguments.around, arguments.span);
+    let mut printer = Printer::new(arguments, &name);
+    let mut printed = Ok(());
+    let mut on_segment = |number, segment: &Segment, capture: &Capture| {
+        dissector.add_secrets(&capture.secrets);
+        if !listing.wants(segment, capture) {
+            return ControlFlow::Continue(());
+        }
+        let observed = dissector.on_segment(segment);
+        listing.on_segment(number, segment, observed.as_ref());
+        while let (Ok(()), Some(row)) = (&printed, listing.rows.pop(segment.time)) {
+            printed = printer.row(&row);
+        }
+        // Without a row so far, the end of the capture is still to be named.
+        let is_over = printer.is_closed || (printer.rows > 0 && listing.is_over(segment.time));
+        if is_over || printed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    reader.for_each_segment(None, &mut on_segment).with_context(|| name.clone())?;
+    printed?;
+    while let Some(row) = listing.rows.pop_anyway() {
+        printer.row(&row)?;
+    }
+    if let (Some(tap), None) = (&arguments.tap, listing.tap) {
+        let taps: Vec<_> = (0..reader.summary().interfaces.len()).map(|tap| tap_name(reader.summary(), tap)).collect();
+        bail!("{name}: found no packet at tap {tap:?}; its taps are {}", taps.join(", "));
+    }
+    let tap = listing.tap.map(|tap| tap_name(reader.summary(), tap as usize));
+    printer.finish(tap.as_deref(), listing.last_ns, listing.nearest_ns)?;
+    if let Some(cut) = reader.summary().truncation {
+        status!(
+            "quiclab: warning: {name}: the capture is truncated in the middle of a record at byte {}: packets after \
+             it are missing",
+            cut.byte_offset
+        );
+        return Ok(1);
+    }
+    Ok(0)
+}
+
+/// Writes rows as they come.
+struct Printer<'a> {
+    arguments: &'a PacketsArguments,
+    file: &'a str,
+    rows: u64,
+    /// The middle of the window has been passed.
+    is_past: bool,
+    output: BufWriter<StdoutLock<'static>>,
+    /// Whoever reads has seen enough.
+    is_closed: bool,
+}
+
+impl<'a> Printer<'a> {
+    fn new(arguments: &'a PacketsArguments, file: &'a str) -> Self {
+        Printer {
+            arguments,
+            file,
+            rows: 0,
+            is_past: false,
+            output: BufWriter::new(io::stdout().lock()),
+            is_closed: false,
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        match self.output.write_all(shown_lines(text).as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            result => result.context("standard output"),
+        }
+    }
+
+    fn row(&mut self, row: &Row) -> Result<()> {
+        self.rows += 1;
+        if self.arguments.output.json {
+            let begin = if self.rows == 1 { self.json_begin()? } else { ",\n".to_owned() };
+            return self.write(&(begin + &serde_json::to_string(row)?));
+        }
+        let around = self.arguments.around.filter(|around| row.time_ns >= around.as_nanos() && !self.is_past);
+        self.is_past |= around.is_some();
+        let mark = if around.is_some() { '>' } else { ' ' };
+        let heading = if self.rows == 1 { format!("{HEADING}\n") } else { String::new() };
+        self.write(&format!("{heading}{mark} {row}\n"))
+    }
+
+    fn json_begin(&self) -> Result<String> {
+        Ok(format!(
+            "{{\"schema\": {SCHEMA}, \"file\": {}, \"around_ns\": {}, \"span_ns\": {}, \"packets\": [\n",
+            serde_json::to_string(self.file)?,
+            serde_json::to_string(&self.arguments.around.map(Duration::as_nanos))?,
+            serde_json::to_string(&self.arguments.around.map(|_| self.arguments.span.as_nanos()))?,
+        ))
+    }
+
+    fn finish(mut self, tap: Option<&str>, last_ns: Option<u64>, nearest_ns: [Option<u64>; 2]) -> Result<()> {
+        if self.arguments.output.json {
+            let begin = if self.rows == 0 { self.json_begin()? } else { String::new() };
+            self.write(&format!("{begin}\n], \"tap\": {}}}\n", serde_json::to_string(&tap)?))?;
+        }
+        if let Err(error) = self.output.flush()
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            return Err(error).context("standard output");
+        }
+        if self.arguments.output.json {
+            return Ok(());
+        }
+        let tap = tap.unwrap_or("none");
+        match last_ns {
+            None => status!("{}: no packet at the tap", self.file),
+            Some(last) if self.rows == 0 => {
+                let seconds = |ns: u64| format!("{:.9} s", ns as f64 / 1e9);
+                let nearest: Vec<_> = nearest_ns.into_iter().flatten().map(seconds).collect();
+                status!(
+                    "{}: no packet within {} of that time; the nearest at tap {tap} are at {}, of packets from 0 to {}",
+                    self.file,
+                    self.arguments.span,
+                    nearest.join(" and "),
+                    seconds(last)
+                );
+            }
+            Some(_) => status!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
+        }
+        Ok(())
+    }
+}
