@@ -1,160 +1,17 @@
-//! The code of the crates as a whole: its words, its doc comments, and which files use each other.
+//! Which files of a crate use each other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use quiclab_testing::files::repository;
 
-/// Words with which a doc comment leans on its neighbour instead of naming what it documents.
-const OPENERS: &[&str] = &[
-    "After", "And", "As", "At", "Because", "Before", "Behind", "Between", "Beyond", "But", "By", "For", "From", "In",
-    "Instead", "Less", "Longer", "More", "Not", "Of", "On", "Or", "Since", "So", "Then", "To", "Until", "With",
-    "Without",
-];
+use crate::source::{Source, crates, sources};
 
 /// Most files of a crate that use each other in a circle; 6 for a crate that is not listed. Only ever lower one of these.
 const LARGEST_CIRCLES: &[(&str, usize)] = &[("experiment", 37), ("report", 56), ("wire", 8)];
 const LARGEST_CIRCLE: usize = 6;
-
-/// One file of a crate.
-struct Source {
-    /// Its path below the repository.
-    path: PathBuf,
-    tokens: TokenStream,
-}
-
-/// Files of the crates: those of `src`, or also those of `tests`.
-fn sources(with_tests: bool) -> Vec<Source> {
-    let crates = repository().join("crates");
-    let mut folders: Vec<_> = fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    let mut sources = Vec::new();
-    for folder in folders {
-        let parts: &[&str] = if with_tests { &["src", "tests"] } else { &["src"] };
-        let mut waiting: Vec<_> = parts.iter().map(|part| folder.join(part)).collect();
-        while let Some(path) = waiting.pop() {
-            // Stacks that tests link to are not part of the crates.
-            if path.is_symlink() {
-                continue;
-            }
-            if path.is_dir() {
-                waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                let tokens = text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-                sources.push(Source { path: path.strip_prefix(repository()).unwrap().to_owned(), tokens });
-            }
-        }
-    }
-    assert!(sources.len() > 500, "{} files: is the search for them broken?", sources.len());
-    sources
-}
-
-/// Hands every identifier to `visit`, with `!` behind it where it is a macro that is called.
-fn identifiers(tokens: TokenStream, visit: &mut impl FnMut(String)) {
-    let mut trees = tokens.into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        match tree {
-            TokenTree::Group(group) => identifiers(group.stream(), visit),
-            TokenTree::Ident(word) => {
-                let calls = matches!(trees.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == '!');
-                visit(if calls { format!("{word}!") } else { word.to_string() });
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The first lines of doc comments.
-fn doc_comments(tokens: TokenStream, visit: &mut impl FnMut(String)) {
-    let mut is_inside = false;
-    let mut trees = tokens.into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        match tree {
-            // `#[doc = "..."]`, which is what a doc comment is; `#![doc = "..."]` is that of a file.
-            TokenTree::Punct(hash) if hash.as_char() == '#' => {
-                let Some(TokenTree::Group(group)) = trees.peek() else { continue };
-                let line = doc_line(group.stream());
-                trees.next();
-                if let Some(line) = line.as_ref().filter(|_| !is_inside) {
-                    visit(line.clone());
-                }
-                is_inside = line.is_some();
-            }
-            TokenTree::Group(group) => {
-                is_inside = false;
-                doc_comments(group.stream(), visit);
-            }
-            _ => is_inside = false,
-        }
-    }
-}
-
-fn doc_line(attribute: TokenStream) -> Option<String> {
-    match &attribute.into_iter().collect::<Vec<_>>()[..] {
-        [TokenTree::Ident(doc), TokenTree::Punct(_), TokenTree::Literal(text)] if doc == "doc" => {
-            Some(text.to_string().trim_matches(|sign| "r#\" ".contains(sign)).to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// Private words and those of the field, from the table in CONTRIBUTING.md.
-fn private_words() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(repository().join("CONTRIBUTING.md")).unwrap();
-    let (_, table) = text.split_once("### Words").expect("a section on words");
-    let rows = table.lines().take_while(|line| !line.starts_with('#')).filter(|line| line.starts_with("| `"));
-    let cells = |row: &str| -> Option<(String, String)> {
-        let mut cells = row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
-        Some((cells.next()?, cells.next()?))
-    };
-    let mut words = BTreeMap::new();
-    for (private, instead) in rows.filter_map(cells) {
-        for word in private.split(", ") {
-            words.insert(word.trim_matches('`').to_owned(), instead.clone());
-        }
-    }
-    assert!(words.len() > 20, "{words:?}");
-    words
-}
-
-#[test]
-fn identifiers_are_words_that_a_newcomer_can_know() {
-    let words = private_words();
-    let mut found = BTreeSet::new();
-    for source in sources(true) {
-        identifiers(source.tokens, &mut |word| {
-            if let Some(instead) = words.get(&word) {
-                found.insert(format!("{}: {word}, instead of {instead}", source.path.display()));
-            }
-        });
-    }
-    let found: Vec<_> = found.into_iter().collect();
-    assert!(found.is_empty(), "words of the table in CONTRIBUTING.md:\n{}", found.join("\n"));
-}
-
-/// Whether the doc comments of a file are texts of `--help`.
-fn is_help(path: &Path) -> bool {
-    path.starts_with("crates/quiclab/src/cli") || path.ends_with("quiclab/src/cli.rs")
-}
-
-#[test]
-fn doc_comments_name_what_they_document() {
-    let mut found = Vec::new();
-    for source in sources(false).into_iter().filter(|source| !is_help(&source.path)) {
-        doc_comments(source.tokens, &mut |line| {
-            if line.split_whitespace().next().is_some_and(|first| OPENERS.contains(&first.trim_end_matches([',', '.'])))
-            {
-                found.push(format!("{}: {line}", source.path.display()));
-            }
-        });
-    }
-    assert!(found.is_empty(), "begin with what is documented, not with a preposition:\n{}", found.join("\n"));
-}
 
 /// The modules of a crate by their paths, such as `handshake::timer`; the crate itself has an empty one.
 struct Modules<'a> {
@@ -310,9 +167,8 @@ fn largest_circle(edges: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<V
 fn no_circle_of_files_becomes_larger() {
     let sources = sources(false);
     let sources: Vec<_> = sources.into_iter().filter(|source| !source.path.ends_with("tests.rs")).collect();
-    let crates: BTreeSet<PathBuf> = sources.iter().map(|source| source.path.iter().take(2).collect()).collect();
     let mut wrong = Vec::new();
-    for krate in crates {
+    for krate in crates() {
         let modules = Modules::of(&krate, &sources);
         let names = modules.by_name.keys().filter(|name| !name.is_empty());
         let edges: BTreeMap<_, _> = names.map(|name| (name.clone(), modules.used_by(name))).collect();
