@@ -3,6 +3,9 @@
 mod circles;
 mod dependencies;
 mod doc_comments;
+mod forbidden;
+mod layers;
 mod pages;
+mod paths;
 mod source;
 mod words;
