@@ -7,5 +7,6 @@ mod forbidden;
 mod layers;
 mod pages;
 mod paths;
+mod rfc;
 mod source;
 mod words;

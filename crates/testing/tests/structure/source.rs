@@ -9,6 +9,13 @@ use proc_macro2::TokenStream;
 use quiclab_testing::files::repository;
 
 /// One file of a crate.
+pub struct Text {
+    /// Its path below the repository.
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// One file of a crate, taken apart.
 pub struct Source {
     /// Its path below the repository.
     pub path: PathBuf,
@@ -40,9 +47,9 @@ fn is_crate(folder: &Path) -> bool {
 }
 
 /// Files of the crates: those of `src`, or also those of `tests`.
-pub fn sources(with_tests: bool) -> Vec<Source> {
+pub fn texts(with_tests: bool) -> Vec<Text> {
     let parts: &[&str] = if with_tests { &["src", "tests"] } else { &["src"] };
-    let mut sources = Vec::new();
+    let mut texts = Vec::new();
     for krate in crates() {
         let mut waiting: Vec<_> = parts.iter().map(|part| repository().join(&krate).join(part)).collect();
         while let Some(path) = waiting.pop() {
@@ -54,12 +61,20 @@ pub fn sources(with_tests: bool) -> Vec<Source> {
                 waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
-                let tokens = text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-                sources.push(Source { path: path.strip_prefix(repository()).unwrap().to_owned(), tokens });
+                texts.push(Text { path: path.strip_prefix(repository()).unwrap().to_owned(), text });
             }
         }
     }
-    sources.sort_by(|one, other| one.path.cmp(&other.path));
-    assert!(sources.len() > 500, "{} files: is the search for them broken?", sources.len());
-    sources
+    texts.sort_by(|one, other| one.path.cmp(&other.path));
+    assert!(texts.len() > 500, "{} files: is the search for them broken?", texts.len());
+    texts
+}
+
+/// The same files, taken apart.
+pub fn sources(with_tests: bool) -> Vec<Source> {
+    let source = |Text { path, text }| {
+        let tokens = text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Source { path, tokens }
+    };
+    texts(with_tests).into_iter().map(source).collect()
 }
