@@ -7,12 +7,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use quiclab_testing::files::repository;
 
-use crate::source::texts;
+use crate::source::{Text, texts};
 use citations::{Section, citations};
 use items::place;
 
@@ -81,17 +81,36 @@ struct Cited {
     by_tests: Files,
 }
 
+/// Modules in files of their own that are declared for tests only, such as `crates/wire/src/quic/tests`.
+fn modules_for_tests(texts: &[Text]) -> Vec<PathBuf> {
+    let mut modules = Vec::new();
+    for Text { path, text } in texts {
+        let is_root = ["mod", "lib", "main"].iter().any(|stem| path.file_stem().is_some_and(|found| found == *stem));
+        let folder = if is_root { path.parent().unwrap().to_owned() } else { path.with_extension("") };
+        let declared = text.split("#[cfg(test)]").skip(1).filter_map(|rest| {
+            let (name, _) = rest.trim_start().strip_prefix("mod ")?.split_once(';')?;
+            name.chars().all(|sign| sign.is_alphanumeric() || sign == '_').then_some(name)
+        });
+        modules.extend(declared.map(|name| folder.join(name)));
+    }
+    modules
+}
+
 /// What is cited: sections by RFC.
 fn cited() -> BTreeMap<u32, BTreeMap<Section, Cited>> {
     let mut rfcs = BTreeMap::<u32, BTreeMap<Section, Cited>>::new();
     // Here are only examples of citations.
     let here = Path::new(file!()).parent().unwrap();
-    for source in texts(true).iter().filter(|source| !source.path.starts_with(here)) {
+    let texts = texts(true);
+    let for_tests = modules_for_tests(&texts);
+    for source in texts.iter().filter(|source| !source.path.starts_with(here)) {
+        let module = source.path.with_extension("");
+        let is_for_tests = for_tests.iter().any(|folder| module.starts_with(folder));
         let lines: Vec<_> = source.text.lines().collect();
         for citation in citations(&source.text) {
             let place = place(&source.path, &lines, citation.line);
             let cited = rfcs.entry(citation.rfc).or_default().entry(citation.section).or_default();
-            let files = if place.is_test { &mut cited.by_tests } else { &mut cited.by_code };
+            let files = if place.is_test || is_for_tests { &mut cited.by_tests } else { &mut cited.by_code };
             files.entry(source.path.display().to_string()).or_default().extend(place.item);
         }
     }
