@@ -188,6 +188,7 @@ mod tests {
     /// Figure 5: neqo and ngtcp2 gain 9.6 and 10 ms of a round trip of 9 ms; clients whose default timeout is shorter than the delay do not.
     #[test]
     fn a_server_that_the_limit_blocks_gains_a_round_trip_by_probes() {
+        // RFC 9000 section 8.1.
         let question = question(9, 200, LARGE);
         assert_eq!(gain(&question, Loss::None), 9.0);
         let wait = handshake(&question, FirstAck::Wait, Loss::None).unwrap();
@@ -198,6 +199,7 @@ mod tests {
 
     #[test]
     fn a_padded_acknowledgment_takes_a_third_of_the_limit() {
+        // RFC 9000 section 8.1.
         let question = question(9, 4, 2400);
         let [small, padded] = [FirstAck::Instant, FirstAck::Padded].map(|ack| first_byte(&question, ack, Loss::None));
         assert_eq!((small, padded), (22.0, 31.0));

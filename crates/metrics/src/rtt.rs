@@ -73,6 +73,7 @@ mod tests {
 
     #[test]
     fn losses_wait_for_nine_eighths() {
+        // RFC 9002 section 6.1.2.
         let mut meter = RttMeter::default();
         assert_eq!(meter.loss_delay_ns(), 0);
         meter.on_sample(Time::default(), 800, 0);

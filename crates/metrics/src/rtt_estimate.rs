@@ -118,6 +118,7 @@ mod tests {
 
     #[test]
     fn without_a_sample_the_timeout_is_three_initial_round_trips() {
+        // RFC 9002 sections 6.2.1 and 6.2.2.
         assert_eq!(RttEstimate::default().pto(NONE), ms(999));
         assert_eq!(RttEstimate::new(ms(100)).pto(NONE), ms(300));
     }
@@ -125,6 +126,7 @@ mod tests {
     /// The reason for instant acknowledgments: the first sample counts threefold, with what the peer waited, whatever it says.
     #[test]
     fn the_first_timeout_is_three_samples_and_disregards_the_delay() {
+        // RFC 9002 sections 5.3 and 6.2.1.
         for delay in [0, 4, 9] {
             assert_eq!(after(&[(9, delay)]).pto(NONE), ms(27));
         }
@@ -134,6 +136,7 @@ mod tests {
 
     #[test]
     fn the_second_sample_is_that_of_appendix_a_7() {
+        // RFC 9002 appendix A.7.
         // rttvar = 3/4 * 4 + 1/4 * |8 - 16| = 5; smoothed_rtt = 7/8 * 8 + 1/8 * 16 = 9.
         let estimate = after(&[(8, 0), (16, 0)]);
         assert_eq!((estimate.variation(), estimate.smoothed()), (Some(ms(5)), Some(ms(9))));
@@ -142,6 +145,7 @@ mod tests {
 
     #[test]
     fn a_delay_counts_unless_the_sample_would_be_below_the_smallest() {
+        // RFC 9002 section 5.3.
         assert_eq!(after(&[(8, 0), (16, 8)]).smoothed(), Some(ms(8)));
         assert_eq!(after(&[(8, 0), (16, 9)]).smoothed(), Some(ms(9)));
     }

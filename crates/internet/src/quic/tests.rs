@@ -97,7 +97,7 @@ fn no_bytes_of_a_client_are_too_strange() {
 
 #[test]
 fn integers_have_the_lengths_of_rfc_9000() {
-    // Section 16 and appendix A.1.
+    // RFC 9000 section 16 and appendix A.1.
     for (value, bytes) in [
         (37, &[0x25][..]),
         (15_293, &[0x7b, 0xbd]),

@@ -5,7 +5,7 @@ use quiclab_wire::{ConnectionId, Decryption, Observed, QuicForm, QuicPacket, Rol
 /// RFC 9000 section 8.1: "an endpoint MUST limit the amount of data it sends to the unvalidated address to three times the
 /// amount of data received from that address".
 const LIMIT_FACTOR: u64 = 3;
-/// Section 8.1: a connection ID that the server chose proves the address only with 64 bits of entropy.
+/// RFC 9000 section 8.1: a connection ID that the server chose proves the address only with 64 bits of entropy.
 const PROVING_ID_BYTES: usize = 8;
 /// Connection IDs remembered: a server has one, one more for each Retry.
 const MOST_IDS: usize = 8;

@@ -152,6 +152,7 @@ fn streams_behind_frames_that_nobody_knows_cannot_be_counted() {
 
 #[test]
 fn a_retry_must_be_there_and_its_token_must_come_back() {
+    // RFC 9000 sections 8.1.2 and 17.2.5.
     assert_fails("retry", &facts("ipv6"), &["expected a Retry packet", "found none"]);
     let mut retried = facts("retry");
     assert!(retried.connections[0].retry.token_came_back);
@@ -161,6 +162,7 @@ fn a_retry_must_be_there_and_its_token_must_come_back() {
 
 #[test]
 fn packet_numbers_go_on_behind_a_retry() {
+    // RFC 9000 section 17.2.5.3.
     let mut retried = facts("retry");
     assert!(!retried.connections[0].retry.packet_number_was_reset);
     retried.connections[0].retry.packet_number_was_reset = true;
@@ -293,6 +295,7 @@ fn a_short_certificate_shows_nothing_of_the_limit() {
 
 #[test]
 fn three_times_as_much_passes_and_a_byte_more_does_not() {
+    // RFC 9000 section 8.1.
     let mut facts = facts("large-certificate");
     facts.connections[0].amplification.client_bytes = 1_200;
     facts.connections[0].amplification.server_bytes = 3_600;
@@ -341,6 +344,7 @@ fn an_address_that_was_never_validated_is_no_pass() {
 
 #[test]
 fn a_token_validates_an_address() {
+    // RFC 9000 section 8.1.2.
     let validated = facts("retry").connections[0].amplification.validated.unwrap();
     assert_eq!(validated.by, ValidatedBy::Token);
 }
@@ -355,6 +359,7 @@ fn a_datagram_over_ipv4_is_one_too_many() {
 
 #[test]
 fn handshake_packets_of_version_1_are_too_many_for_version_2() {
+    // RFC 9369 section 4.1.
     let mut facts = facts("version-2");
     let client = facts.connections[0].sent(Role::Client);
     assert!(client.initial_versions.contains(&1), "it began with version 1");
@@ -383,6 +388,7 @@ fn early_data_can_be_answered_before_the_handshake_is_over() {
 
 #[test]
 fn a_ticket_of_version_2_is_for_version_2() {
+    // RFC 9369 section 5.
     let mut facts = facts("zero-rtt");
     let [first, second] = &mut facts.connections[..] else { panic!() };
     for connection in [&mut *first, &mut *second] {

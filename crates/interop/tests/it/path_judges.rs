@@ -169,6 +169,7 @@ fn a_blackhole_is_seen_as_two_seconds_of_silence() {
 /// Both ends of this capture mark, and report.
 #[test]
 fn both_ends_must_mark_and_report_marks() {
+    // RFC 9000 sections 13.4 and 13.4.1.
     let used = facts("ipv6");
     assert_passes("ecn", &used);
     for sender in Role::BOTH {

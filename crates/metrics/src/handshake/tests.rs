@@ -335,7 +335,7 @@ fn large_certificate() -> Vec<Flying> {
 
 #[test]
 fn the_amplification_limit_blocks_until_the_client_answers() {
-    let run = both(&large_certificate());
+    let run = both(&large_certificate()); // RFC 9000 section 8.1.
     let metrics = &run.metrics;
     assert_eq!(metrics.handshake_amplification_received_bytes, Some(1200));
     assert_eq!(metrics.handshake_amplification_sent_bytes, Some(3600));
@@ -357,7 +357,7 @@ fn a_server_that_sends_more_than_it_may_is_warned_of() {
 /// A probe of the client raises the limit by three times its bytes.
 #[test]
 fn a_datagram_of_the_client_raises_the_limit() {
-    let mut all = large_certificate();
+    let mut all = large_certificate(); // RFC 9000 section 8.1.
     all[4] = flying(Client, 10_000, 1200, || vec![packet(Initial, 1, vec![ack(0, 0, 0), Frame::Ping])]);
     let metrics = both(&all).metrics;
     assert_eq!(metrics.handshake_amplification_received_bytes, Some(2400));
@@ -466,7 +466,7 @@ fn a_timeout_before_any_sample_is_known_by_its_probe_only() {
     assert_eq!(marks_of(&all, Client), [(300_000, probe)]);
 }
 
-/// Packets of application data wait for the peer's max_ack_delay as well, and only once the handshake is confirmed.
+/// Packets of application data wait for the peer's max_ack_delay as well, and only once the handshake is confirmed. RFC 9002 section 6.2.1.
 #[test]
 fn the_timeout_of_application_data_has_the_peer_s_max_ack_delay() {
     let mut all = handshake(true);

@@ -51,6 +51,7 @@ impl Sender {
 
 #[test]
 fn an_rtt_is_from_the_largest_newly_acknowledged_packet_to_its_ack() {
+    // RFC 9002 section 5.1.
     let mut sender = Sender::default();
     sender.send_all(0..3);
     sender.ack(&[0..=1], 41);
@@ -71,6 +72,7 @@ fn an_rtt_is_from_the_largest_newly_acknowledged_packet_to_its_ack() {
 
 #[test]
 fn an_ack_of_nothing_ack_eliciting_is_no_sample() {
+    // RFC 9002 section 5.1.
     let mut sender = Sender::default();
     sender.send(0, 0, &[QuicFrame::Padding { length: 10 }]);
     sender.ack(&[0..=0], 40);
@@ -79,6 +81,7 @@ fn an_ack_of_nothing_ack_eliciting_is_no_sample() {
 
 #[test]
 fn a_packet_three_behind_is_lost_and_one_two_behind_is_not() {
+    // RFC 9002 section 6.1.1.
     for (acknowledged, lost) in [(2, 0), (3, 1)] {
         let mut sender = Sender::default();
         sender.send_at_once(0..4);
@@ -102,6 +105,7 @@ fn the_first_loss_is_kept_with_the_time_of_the_ack_that_declared_it() {
 
 #[test]
 fn a_packet_is_lost_after_nine_eighths_of_the_rtt_and_not_before() {
+    // RFC 9002 section 6.1.2.
     // The RTT is 8 ms, so 9 ms; packet 0 was sent at 0.
     for (at_ms, lost) in [(8, 0), (9, 1)] {
         let mut sender = Sender::default();
@@ -125,6 +129,7 @@ fn a_loss_that_is_acknowledged_later_was_spurious() {
 
 #[test]
 fn a_recovery_ends_with_a_packet_sent_after_it_began() {
+    // RFC 9002 section 7.3.2.
     let mut sender = Sender::default();
     sender.send_all(0..5);
     sender.ack(&[4..=4], 6);
@@ -153,6 +158,7 @@ fn bytes_in_flight_are_those_of_packets_that_count() {
 
 #[test]
 fn handshake_packets_leave_the_flight_with_the_first_ack_of_data() {
+    // RFC 9002 section 6.4.
     let mut sender = Sender::default();
     let crypto = [QuicFrame::Crypto { offset: 0, data: 0..50 }];
     sender.0.on_sent(0, 0, Time::default(), 1_200, Some(&crypto), Time::default());

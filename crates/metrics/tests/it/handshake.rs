@@ -120,6 +120,7 @@ fn estimates_for_the_client_add_the_way_between_it_and_the_tap() {
 /// A Retry restarts the client's flight: the same ClientHello with a token, which validates the client's address.
 #[test]
 fn a_retry_is_no_probe_and_its_token_ends_the_amplification_limit() {
+    // RFC 9000 section 8.1.2.
     let run = server("retry");
     assert_eq!(run.metrics.handshake_client_flight_1_datagrams, Some(1));
     assert_eq!(run.metrics.handshake_client_default_pto_ns, None);

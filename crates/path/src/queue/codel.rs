@@ -17,7 +17,7 @@ use crate::{
 pub struct CoDelSettings {
     /// The delay that is acceptable for good; 5 ms (RFC 8289, section 4.4).
     pub target: Duration,
-    /// How long it may be exceeded: a worst-case round-trip time, 100 ms (section 4.3).
+    /// How long it may be exceeded: a worst-case round-trip time, 100 ms (RFC 8289, section 4.3).
     pub interval: Duration,
     /// Number of waiting bytes up to which nothing is dropped: the largest packet of the link.
     pub largest_packet_bytes: u32,

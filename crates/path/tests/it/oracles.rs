@@ -242,6 +242,7 @@ fn red_spreads_its_drops_evenly() {
 /// Packets that can be marked are let in up to the upper threshold and dropped from there on; the gentle form has it at twice the other's.
 #[test]
 fn red_marks_below_its_upper_threshold_and_drops_above() {
+    // RFC 3168, section 7.
     for (is_gentle, threshold) in [(false, 10), (true, 20)] {
         let settings = RedSettings {
             weight: 1.0, // the average is the queue
@@ -301,6 +302,7 @@ fn a_burst_begins_with_the_packet_behind_the_change() {
 /// Two flows of different packet sizes get the same bytes, and one that sends rarely does not wait for them.
 #[test]
 fn flows_under_fq_codel_share_the_link() {
+    // RFC 8290, section 4.2.
     let queue = FqCoDel::new(FqCoDelSettings { limit_packets: 1_000_000, ..FqCoDelSettings::default() }, 0);
     let mut path = link(8_000_000, queue);
     let mut bytes = [0u64; 3];

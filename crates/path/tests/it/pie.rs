@@ -25,6 +25,7 @@ struct Rfc {
 
 impl Rfc {
     fn calculate_drop_prob(&mut self) {
+        // RFC 8033, section 4.2.
         let mut p = 0.125 * (self.current_qdelay - QDELAY_REF) + 1.25 * (self.current_qdelay - self.qdelay_old);
         if self.drop_prob < 0.000001 {
             p /= 2048.0;

@@ -27,7 +27,7 @@ pub enum QpackError {
 
 /// Appends the field lines of a request, each as a reference to the static table as far as that goes.
 pub fn encode<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>, section: &mut Vec<u8>) {
-    // Required Insert Count and Delta Base, section 4.5.1.
+    // Required Insert Count and Delta Base, RFC 9204, section 4.5.1.
     section.extend_from_slice(&[0, 0]);
     for (name, value) in fields {
         if let Some(index) = STATIC_TABLE.iter().position(|&entry| entry == (name, value)) {
@@ -58,17 +58,17 @@ pub fn decode(section: &[u8], mut visit: impl FnMut(&[u8], &[u8])) -> Result<(),
     reader.integer(7)?;
     while let Some(&first) = reader.rest.first() {
         match first {
-            // Indexed field line, section 4.5.2.
+            // Indexed field line, RFC 9204, section 4.5.2.
             0b1100_0000.. => {
                 let (name, value) = reader.entry(6)?;
                 visit(name.as_bytes(), value.as_bytes());
             }
-            // Literal field line with a reference for the name, section 4.5.4.
+            // Literal field line with a reference for the name, RFC 9204, section 4.5.4.
             0b0101_0000..=0b0101_1111 | 0b0111_0000..=0b0111_1111 => {
                 let (name, _) = reader.entry(4)?;
                 visit(name.as_bytes(), &reader.string(7)?);
             }
-            // Literal field line with a literal name, section 4.5.6.
+            // Literal field line with a literal name, RFC 9204, section 4.5.6.
             0b0010_0000..=0b0011_1111 => {
                 let name = reader.string(3)?;
                 visit(&name, &reader.string(7)?);

@@ -129,6 +129,7 @@ fn a_server_that_closes_behind_its_response_is_read() {
 
 #[test]
 fn a_handshake_after_a_retry_completes() {
+    // RFC 9000 section 8.1.2.
     let server = Server::start(Behaviour { retries: true, ..Behaviour::default() });
     let answer = one(&patient(), request(1, server.address));
     assert_eq!(answer.outcome, Outcome::Completed, "{answer:?}");
@@ -215,6 +216,7 @@ fn without_a_name_the_address_is_asked() {
 
 #[test]
 fn a_version_that_nobody_speaks_is_answered_with_those_of_the_server() {
+    // RFC 9000 section 6.1.
     let server = Server::start(Behaviour::default());
     let settings = ScanSettings { version: 0x1a2a_3a4a, ..patient() };
     let answer = one(&settings, request(1, server.address));

@@ -190,6 +190,7 @@ fn a_server_that_closes_at_once_has_closed() {
 
 #[test]
 fn another_version_is_negotiation() {
+    // RFC 9000 section 17.2.1.
     let server = answering(|socket, client, _| {
         let mut packet = vec![0x80, 0, 0, 0, 0, client.source.len() as u8];
         packet.extend_from_slice(&client.source);

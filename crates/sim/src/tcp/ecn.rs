@@ -2,7 +2,7 @@
 
 use quiclab_path::packet::Ecn;
 
-/// The sender's half (section 6.1.2).
+/// The sender's half (RFC 3168, section 6.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
     /// The window was reduced when all below this segment was sent: what was marked of these asks for nothing more.
@@ -29,7 +29,7 @@ impl Answers {
     }
 }
 
-/// The receiver's half (section 6.1.3): whether acknowledgments repeat a mark (ECE), which they do until the sender says that it has heard.
+/// The receiver's half (RFC 3168, section 6.1.3): whether acknowledgments repeat a mark (ECE), which they do until the sender says that it has heard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Echo(bool);
 
@@ -93,6 +93,7 @@ mod tests {
     /// Ten are on their way when the first mark is heard of: the window is halved, and not again before what was sent later is acknowledged.
     #[test]
     fn a_mark_halves_the_window_once_in_each_window_of_data() {
+        // RFC 3168, section 6.1.2.
         let found = answers(&[(1, true), (2, true), (5, true), (6, true), (10, false), (11, true), (12, false)]);
         let grown = 5.0 + 1.0 / 5.0;
         let expected = [
@@ -132,6 +133,7 @@ mod tests {
 
     #[test]
     fn acknowledgments_repeat_a_mark_until_the_sender_has_heard() {
+        // RFC 3168, section 6.1.3.
         const MARKED: Ecn = Ecn::CongestionExperienced;
         let mut receiver = Receiver::new(ReceiverSettings::default());
         let mut outbox = Outbox::default();

@@ -44,7 +44,7 @@ impl RttEstimator {
         Self { settings, smoothed: None, variation: 0, least: None, backoffs: 0 }
     }
 
-    /// Takes in a sample: without timestamps, of a segment that was sent once (Karn's algorithm, section 3).
+    /// Takes in a sample: without timestamps, of a segment that was sent once (Karn's algorithm, RFC 6298, section 3).
     pub fn on_sample(&mut self, sample: Duration) {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         let sample = sample.as_nanos();
@@ -53,7 +53,7 @@ impl RttEstimator {
                 self.smoothed = Some(sample);
                 self.variation = sample / 2;
             }
-            // Section 2.3: beta is 1/4, alpha is 1/8, and the variation comes first.
+            // RFC 6298, section 2.3: beta is 1/4, alpha is 1/8, and the variation comes first.
             Some(smoothed) => {
                 self.variation = (3 * self.variation + smoothed.abs_diff(sample)) / 4;
                 self.smoothed = Some((7 * smoothed + sample) / 8);
@@ -95,6 +95,7 @@ mod tests {
 
     #[test]
     fn the_timeout_follows_the_samples_and_backs_off() {
+        // RFC 6298, sections 2 and 5.5.
         let mut rtt = RttEstimator::new(RtoSettings { least: Duration::ZERO, ..RtoSettings::default() });
         assert_eq!(rtt.timeout(), Duration::from_secs(1));
         rtt.on_sample(Duration::from_millis(100));

@@ -25,7 +25,7 @@ pub(crate) struct Scoreboard {
     arrived_count: u64,
     /// Segments that are lost and were not sent again.
     lost_count: u64,
-    /// The highest that have arrived, in descending order: a segment below the last is lost (`IsLost`, section 4).
+    /// The highest that have arrived, in descending order: a segment below the last is lost (`IsLost`, RFC 6675, section 4).
     top: [Option<u64>; DUPLICATE_THRESHOLD as usize],
     /// Below it every segment was looked at.
     judged: u64,
@@ -68,7 +68,7 @@ impl Scoreboard {
         self.segments.len() as u64 - self.arrived_count - self.lost_count
     }
 
-    /// The first that was lost and not sent again (`NextSeg`, section 4, rule 1).
+    /// The first that was lost and not sent again (`NextSeg`, RFC 6675, section 4, rule 1).
     pub(crate) fn lost(&self) -> Option<u64> {
         (self.lost_count > 0).then_some(self.first_lost)
     }

@@ -97,6 +97,7 @@ fn no_packet_is_lost_between_two_links() {
 /// A window in each round-trip time, doubled each time: 2^n - 1 segments after n of them.
 #[test]
 fn slow_start_doubles_in_each_round_trip() {
+    // RFC 5681, section 3.1.
     let mut flow = Flow::new(1000, Recovery::NewReno, false, Workload::Long);
     for round in 1..=5u64 {
         flow.run(round * 100 + 20);

@@ -85,6 +85,7 @@ fn a_run_that_is_told_to_stop_stops() {
 /// Marks ask for the same as losses, without any.
 #[test]
 fn flows_that_understand_marks_have_the_throughput_of_others_and_no_losses() {
+    // RFC 3168, section 6.1.
     for queue in ["red", "codel", "pie"] {
         let [plain, marked] = [false, true].map(|ecn| {
             let mut reno = group("reno", 10, false, 5, Workload::Long);

@@ -141,6 +141,7 @@ mod tests {
 
     #[test]
     fn the_example_of_appendix_a_3_decodes() {
+        // RFC 9000 appendix A.3.
         assert_eq!(decode(Some(0xa82f_30ea), 0x9b32, 2), 0xa82f_9b32);
     }
 
@@ -153,6 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_number_decodes_as_the_rfc_says(largest in prop::option::of(0_u64..1 << 62), truncated: u32, bytes in 1_usize..=4) {
+            // RFC 9000 section 17.1 and appendix A.3.
             let truncated = u64::from(truncated) & ((1_u64 << (8 * bytes)) - 1);
             let expected = decode_as_the_rfc_says(largest.map_or(-1, i128::from), i128::from(truncated), 8 * bytes as u32);
             prop_assert_eq!(i128::from(decode(largest, truncated, bytes)), expected);

@@ -92,6 +92,7 @@ fn the_retry_of_rfc_9001_appendix_a_4_is_a_retry() {
 
 #[test]
 fn coalesced_packets_are_found_to_the_last() {
+    // RFC 9000 section 12.2.
     let mut datagram = long(0xc0, VERSION_1, &CONNECTION_ID, 100);
     datagram.extend(long(0xe0, VERSION_1, &CONNECTION_ID, 200));
     datagram.extend(short(&CONNECTION_ID, 40));
@@ -101,6 +102,7 @@ fn coalesced_packets_are_found_to_the_last() {
 
 #[test]
 fn version_2_numbers_its_types_differently() {
+    // RFC 9369 section 3.2.
     let type_bits = [(0x10, QuicForm::Initial), (0x20, QuicForm::ZeroRtt), (0x30, QuicForm::Handshake)];
     for (bits, form) in type_bits {
         let datagram = long(0xc0 | bits, VERSION_2, &CONNECTION_ID, 50);
@@ -141,6 +143,7 @@ fn padding_behind_a_packet_is_not_one_rtt() {
 
 #[test]
 fn packets_of_another_connection_are_not_coalesced() {
+    // RFC 9000 section 12.2: all packets of a datagram have the same destination connection ID.
     let mut datagram = long(0xc0, VERSION_1, &CONNECTION_ID, 100);
     datagram.extend(long(0xe0, VERSION_1, &[1; 8], 100));
     assert_eq!(forms_before_other_bytes(&datagram), [QuicForm::Initial]);
@@ -148,6 +151,7 @@ fn packets_of_another_connection_are_not_coalesced() {
 
 #[test]
 fn version_negotiation_and_unknown_versions_are_named() {
+    // RFC 9000 section 17.2.1.
     let negotiation = [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     assert_eq!(forms_of_whole(&negotiation), [QuicForm::VersionNegotiation]);
     let unknown = long(0xc0, 0x1a2a_3a4a, &CONNECTION_ID, 9);

@@ -205,6 +205,7 @@ fn versions_are_those_negotiated() {
 
 #[test]
 fn a_key_update_is_seen_of_both_ends() {
+    // RFC 9001 section 6.
     let dissector = dissector_of("key-update.pcapng");
     let flow = &dissector.flows()[0];
     assert_eq!(Role::BOTH.map(|sender| flow.key_updates(sender)), [1, 1]);
@@ -241,6 +242,7 @@ fn cipher_suites_offered_are_those_asked_for() {
 
 #[test]
 fn the_token_of_a_retry_comes_back_in_an_initial() {
+    // RFC 9000 section 8.1.2.
     let mut reader = CaptureReader::new(std::fs::File::open(capture("retry.pcapng")).unwrap()).unwrap();
     let mut dissector = Dissector::new(DissectorSettings::default());
     let (mut retries, mut initials) = (Vec::new(), Vec::new());

@@ -120,6 +120,7 @@ fn is_followed_to_another_address(dissector: &mut Dissector) -> bool {
 
 #[test]
 fn a_client_is_followed_to_the_servers_preferred_address() {
+    // RFC 9000 section 9.6.
     const PREFERRED_ADDRESS: u8 = 0x0d;
     // original_destination_connection_id, which is not read, has the same value.
     for (sender, number, is_followed) in
@@ -133,6 +134,7 @@ fn a_client_is_followed_to_the_servers_preferred_address() {
 
 #[test]
 fn the_reset_token_of_a_preferred_address_shows_a_stateless_reset() {
+    // RFC 9000 sections 10.3.1 and 18.2.
     let mut dissector = Dissector::new(DissectorSettings::default());
     handshake_with_parameter(&mut dissector, Role::Server, 0x0d);
     let mut reset = [0x5a; 40];
@@ -223,6 +225,7 @@ fn a_cut_acknowledgment_says_nothing() {
 
 #[test]
 fn an_acknowledgment_speaks_of_its_own_packet_number_space() {
+    // RFC 9000 section 12.3.
     let mut dissector = after_a_handshake();
     let acknowledgment = sealed(Form::Handshake, Role::Client, 1, 0, &ack(5_000));
     dissect(&mut dissector, Role::Client, &acknowledgment, acknowledgment.len());

@@ -39,7 +39,7 @@ impl Cubic {
     }
 
     fn reduce(&mut self, window: f64) {
-        // Section 4.7: a flow that is still below its last maximum makes room.
+        // RFC 9438, section 4.7: a flow that is still below its last maximum makes room.
         self.before = window;
         self.most = if window < self.most { window * (1.0 + BETA) / 2.0 } else { window };
         self.threshold = (window * BETA).max(LEAST_THRESHOLD);
@@ -50,7 +50,7 @@ impl Cubic {
         let (window, newly) = (self.window, acked.newly as f64);
         let most = &mut self.most;
         let epoch = self.epoch.get_or_insert_with(|| {
-            // Section 4.2: without a reduction behind it, the window is its own plateau.
+            // RFC 9438, section 4.2: without a reduction behind it, the window is its own plateau.
             let plateau = if *most > window { libm::cbrt((*most - window) / SCALE) } else { 0.0 };
             *most = most.max(window);
             Epoch { began: acked.now, plateau, reno: window }
@@ -60,14 +60,14 @@ impl Cubic {
             SCALE * (distance * distance * distance) + *most
         };
         let since = acked.now.checked_since(epoch.began).unwrap_or_default().as_secs_f64();
-        // Section 4.3: as fast as Reno with this reduction until the old window is reached, and then as fast as Reno.
+        // RFC 9438, section 4.3: as fast as Reno with this reduction until the old window is reached, and then as fast as Reno.
         let alpha = if epoch.reno < self.before { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.reno += alpha * newly / window;
         if cubic(since) < epoch.reno {
             self.window = window.max(epoch.reno);
             return;
         }
-        // Sections 4.4 and 4.5.
+        // RFC 9438, sections 4.4 and 4.5.
         let rtt = acked.smoothed_rtt.unwrap_or_default().as_secs_f64();
         let target = cubic(since + rtt).clamp(window, 1.5 * window);
         self.window += (target - window) / window * newly;
@@ -137,6 +137,7 @@ mod tests {
     /// The window after a loss at 1000 segments follows C (t - K)^3 + W_max, whose plateau is reached after K = cbrt(1000 x 0.3 / 0.4) = 9.09 s.
     #[test]
     fn the_window_follows_the_cubic_function() {
+        // RFC 9438, section 4.2.
         let mut cubic = Cubic::new(1000.0, 1000.0, SlowStart::standard(1.0));
         cubic.on_loss(Time::from_nanos(0), 1000.0);
         assert_eq!(cubic.window(), 700.0);
@@ -159,6 +160,7 @@ mod tests {
     /// CUBIC at small windows and round-trip times is as fast as Reno with its reduction: 3 (1 - b) / (1 + b) segments in a round-trip time.
     #[test]
     fn at_small_windows_it_is_as_fast_as_reno() {
+        // RFC 9438, section 4.3.
         let mut cubic = Cubic::new(20.0, 20.0, SlowStart::standard(1.0));
         cubic.on_loss(Time::from_nanos(0), 20.0);
         let mut grown = Vec::new();
@@ -179,6 +181,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_loses_below_its_maximum_makes_room() {
+        // RFC 9438, section 4.7.
         let mut cubic = Cubic::new(1000.0, 1000.0, SlowStart::standard(1.0));
         cubic.on_loss(Time::from_nanos(0), 1000.0);
         cubic.on_loss(Time::from_nanos(0), 700.0);

@@ -170,6 +170,7 @@ mod tests {
 
     #[test]
     fn a_delay_of_an_eighth_begins_conservative_growth_and_five_rounds_end_it() {
+        // RFC 9406, section 4.2.
         // 40 ms, then 45 ms: an eighth more. The eighth sample of the second round decides.
         let (added, over) = rounds(&[40, 45, 45, 45, 45, 45, 45, 45]);
         assert_eq!(added[..3], [10.0, 8.0 + 2.0 / 4.0, 2.5]);
@@ -178,6 +179,7 @@ mod tests {
 
     #[test]
     fn a_smaller_delay_does_not_and_one_that_goes_away_is_forgotten() {
+        // RFC 9406, section 4.2.
         assert_eq!(rounds(&[40, 44, 48, 52, 56]).1, None);
         let (added, over) = rounds(&[40, 45, 44, 44, 44]);
         assert_eq!(over, None);
@@ -186,6 +188,7 @@ mod tests {
 
     #[test]
     fn the_threshold_is_between_4_and_16_ms() {
+        // RFC 9406, section 4.2.
         assert!(rounds(&[8, 11, 11]).0[2] > 9.0);
         assert!(rounds(&[8, 12, 12]).0[2] < 3.0);
         assert!(rounds(&[400, 415, 415]).0[2] > 9.0);

@@ -10,6 +10,7 @@ fn frames_of(payload: &[u8]) -> Vec<QuicFrame> {
 
 #[test]
 fn ranges_of_an_ack_are_counted_from_the_largest() {
+    // RFC 9000 sections 19.3 and 19.3.1.
     // Largest 10, first range of 2 more, gap 1, range of 0 more: 8..=10, then 8 - 1 - 2 = 5.
     assert_eq!(
         frames_of(&[0x02, 10, 7, 1, 2, 1, 0]),
@@ -19,6 +20,7 @@ fn ranges_of_an_ack_are_counted_from_the_largest() {
 
 #[test]
 fn an_ack_below_zero_is_refused() {
+    // RFC 9000 section 19.3.1: a packet number below 0 is an error.
     let mut frames = Vec::new();
     assert_eq!(
         parse_frames(&[0x02, 1, 0, 0, 2], &mut frames),
@@ -29,6 +31,7 @@ fn an_ack_below_zero_is_refused() {
 
 #[test]
 fn a_stream_frame_without_length_fills_the_packet() {
+    // RFC 9000 section 19.8.
     assert_eq!(
         frames_of(&[0x0d, 4, 0x40, 0x80, 1, 2, 3]),
         [QuicFrame::Stream { stream: 4, offset: 128, length: 3, fin: true, head: None }]

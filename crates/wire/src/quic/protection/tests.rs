@@ -22,6 +22,7 @@ fn assert_derived(secret: &Secret, expected: &str, key: &str, iv: &str, header_p
 
 #[test]
 fn initial_keys_are_those_of_rfc_9001_appendix_a_1() {
+    // RFC 9001 section 5.2.
     let [client, server] = Role::BOTH.map(|sender| initial_secret(VERSION_1, &CONNECTION_ID, sender).unwrap());
     assert_derived(
         &client,
@@ -41,6 +42,7 @@ fn initial_keys_are_those_of_rfc_9001_appendix_a_1() {
 
 #[test]
 fn initial_keys_of_version_2_are_those_of_rfc_9369_appendix_a_1() {
+    // RFC 9369 sections 3.3.1 and 3.3.2.
     let client = initial_secret(VERSION_2, &CONNECTION_ID, Role::Client).unwrap();
     assert_derived(
         &client,
@@ -89,12 +91,14 @@ fn the_chacha20_packets_of_both_versions_open() {
 
 #[test]
 fn the_secret_behind_a_key_update_is_that_of_rfc_9001_appendix_a_5() {
+    // RFC 9001 section 6.1.
     let secret = Secret::new(CipherSuite::ChaCha20Poly1305, VERSION_1, &bytes(CHACHA20_SECRET)).unwrap();
     assert_eq!(secret.next().unwrap().bytes, bytes("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9"));
 }
 
 #[test]
 fn the_retry_packets_of_both_versions_are_genuine() {
+    // RFC 9001 section 5.8; RFC 9369 section 3.3.3.
     // RFC 9001 appendix A.4; RFC 9369 appendix A.4.
     for (version, packet) in [
         (VERSION_1, "ff000000010008f067a5502a4262b5746f6b656e04a265ba2eff4d829058fb3f0f2496ba"),
@@ -110,6 +114,7 @@ fn the_retry_packets_of_both_versions_are_genuine() {
 
 #[test]
 fn a_changed_packet_does_not_open() {
+    // RFC 9001 section 5.3: the header is authenticated as well.
     let secret = Secret::new(CipherSuite::ChaCha20Poly1305, VERSION_1, &bytes(CHACHA20_SECRET)).unwrap();
     let original = bytes("4cfe4189655e5cd55c41f69080575d7999c25a5bfb");
     for position in 0..original.len() {
@@ -142,6 +147,7 @@ proptest! {
         packet in prop::collection::vec(any::<u8>(), 60),
         packet_number_offset in 1_usize..30,
     ) {
+        // RFC 9001 section 5.4.1.
         let secret = Secret::new(suite, VERSION_1, &secret[..suite.secret_bytes()]).unwrap();
         let key = secret.keys().unwrap().0;
         let sample = &packet[packet_number_offset + 4..packet_number_offset + 20];

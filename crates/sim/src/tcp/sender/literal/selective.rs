@@ -170,7 +170,7 @@ impl Literal for Selective {
         }
         self.resent_by_timer = Some(self.snd_una);
         self.cwnd = 1.0;
-        // Section 5.1: RecoveryPoint is HighData, and what was selected is still believed to have arrived.
+        // RFC 6675, section 5.1: RecoveryPoint is HighData, and what was selected is still believed to have arrived.
         self.recovery_end = Some(self.snd_max);
         self.is_by_timer = true;
         self.timed_out_end = Some(self.snd_max);
