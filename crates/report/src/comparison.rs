@@ -23,7 +23,7 @@ use crate::{
     columns::COLUMNS,
     figures::train_mix::{Mix, mix_if_any},
     findings::{Repeated as _, notes_on_losses},
-    groups::Group,
+    groups::{self, Group},
     input::ReportInput,
     path_summary::PathSummary,
 };
@@ -131,7 +131,7 @@ pub struct Pair {
 impl Comparison {
     /// Compares every group of runs of `one` with every group of `other` that has the same key. `None` where there is none.
     pub fn of(one: &ReportInput, other: &ReportInput, keys: [Key; 2], question: &Question) -> Option<Self> {
-        let groups = [Group::all(one), Group::all(other)];
+        let groups = [groups::all(one), groups::all(other)];
         let paired = pairs_of(&groups, keys);
         if paired.is_empty() {
             return None;

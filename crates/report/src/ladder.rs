@@ -8,7 +8,7 @@ mod tests;
 use maud::{Markup, PreEscaped, html};
 use quiclab_wire::Role;
 
-use crate::html::page_with;
+use crate::page::page_with;
 
 pub use run::LadderRun;
 

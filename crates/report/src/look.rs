@@ -5,7 +5,7 @@ mod data;
 use maud::{Markup, PreEscaped, html};
 use quiclab_metrics::{SenderLog, Verdicts};
 
-use crate::{html::page_with, verdicts::verdict_list};
+use crate::{page::page_with, verdicts::verdict_list};
 
 const STYLE: &str = include_str!("look/look.css");
 /// The scripts of the page, in the order in which they are read.

@@ -8,7 +8,7 @@ use super::figures::FIGURES;
 use super::tap::{is_behind, title, warned_places};
 use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
 use crate::columns::{Column, NOTHING, handshake_columns, whole_columns};
-use crate::html::{page, picture};
+use crate::page::{page, picture};
 use crate::phases;
 use crate::verdicts::verdict_list;
 

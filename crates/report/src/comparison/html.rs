@@ -6,9 +6,9 @@ use super::{Comparison, Key, Pair, forest, measure::Row, pairs_of, terminal::how
 use crate::{
     columns::NOTHING,
     figures::{Scene, draw_all},
-    groups::Group,
-    html::{page_with, picture},
+    groups::{self, Group},
     input::ReportInput,
+    page::{page_with, picture},
 };
 
 const STYLE: &str = "\
@@ -167,7 +167,7 @@ fn trains(comparison: &Comparison) -> Markup {
 
 /// The pictures of a report, with both sides of each pair in them.
 fn distributions(inputs: [&ReportInput; 2], keys: [Key; 2]) -> Markup {
-    let groups = inputs.map(Group::all);
+    let groups = inputs.map(groups::all);
     let sides: Vec<_> = pairs_of(&groups, keys)
         .into_iter()
         .flat_map(|pair| {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Comparison, words};
-use crate::{markdown::escaped, squares::picture};
+use crate::{markdown::text::escaped, squares::picture};
 
 /// The verdict, the conditions, and for each pair a table of five columns and a picture of its trains.
 pub fn render_comparison_markdown(comparison: &Comparison) -> String {

@@ -3,7 +3,7 @@
 use quiclab_metrics::Theme;
 use serde::Serialize;
 
-use crate::findings::name_and_unit;
+use crate::quantity::name_and_unit;
 
 use super::{
     Failures, Pair,

@@ -4,8 +4,10 @@ pub(super) mod boxes;
 pub(super) mod cpu;
 pub(super) mod ranks;
 
-use super::{Figure, Scene, goodput::column};
-use crate::{columns::Column, groups::Group};
+use crate::{
+    columns::{Column, column},
+    groups::Group,
+};
 
 /// Goodput on the wire, or by the client's lifetime where nothing was captured.
 fn goodput(groups: &[Group]) -> &'static Column {

@@ -8,7 +8,7 @@ use super::{
     rows::label,
     section::{Line, Section, Table},
 };
-use crate::html::{page, picture};
+use crate::page::{page, picture};
 
 /// The page. It needs no network.
 pub fn render_scan_html(report: &ScanReport) -> String {

@@ -8,7 +8,7 @@ use super::{
     rows::label,
     section::{Line, Table},
 };
-use crate::markdown::escaped;
+use crate::markdown::text::escaped;
 
 /// Every table, and the captions of the pictures, which only the page has.
 pub fn render_scan_markdown(report: &ScanReport) -> String {

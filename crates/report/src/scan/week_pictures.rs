@@ -7,8 +7,7 @@ use super::{
     week::{Clock, Course, NO_GROUP},
 };
 use crate::{
-    figures::{Figure, style},
-    plot::{Axis, Content, Line, Mark, Plot},
+    plot::{Axis, Content, Figure, Line, Mark, Plot, style},
     quantiles::{ascending, quantile},
 };
 

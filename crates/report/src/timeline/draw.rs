@@ -6,7 +6,10 @@ use quiclab_metrics::SeriesPoint;
 
 use super::RunPage;
 use super::axis::{label, round_step, ticks};
-use crate::{figures::style::colour, host::HostPictures, plot::escaped};
+use crate::{
+    host::HostPictures,
+    plot::{escaped, style::colour},
+};
 
 /// Measures of the whole figure, and of where curves are drawn in it.
 pub(super) const WIDTH: f64 = 1_140.0;
