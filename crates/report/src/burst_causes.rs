@@ -1,6 +1,6 @@
 //! Why packets left together, over the runs of a group.
 
-use crate::{columns::column, groups::Group};
+use crate::{columns::column_of, groups::Group};
 
 /// Metric of each cause, and its name in the legend.
 pub(crate) const CAUSES: [(&str, &str); 8] = [
@@ -16,7 +16,7 @@ pub(crate) const CAUSES: [(&str, &str); 8] = [
 
 /// Mean over the runs of bursty packets times the share of this cause among them.
 pub(crate) fn of_all_packets(group: &Group, metric: &str) -> Option<f64> {
-    let (bursty, cause) = (column("burst_share_of_packets"), column(metric));
+    let (bursty, cause) = (column_of("burst_share_of_packets"), column_of(metric));
     let shares: Vec<f64> = group
         .runs
         .iter()

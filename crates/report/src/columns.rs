@@ -1,12 +1,12 @@
 //! The columns of every table: a new one is an entry of [`COLUMNS`].
 
+mod column;
 mod handshake;
 mod host;
-mod kind;
 pub(crate) mod phases;
 
-pub(crate) use kind::{Column, NOTHING, Place};
-use kind::{MEGA, MICRO_OF_NANO, MILLI_OF_NANO, Value, count};
+pub(crate) use column::{Column, NOTHING, Place};
+use column::{MEGA, MICRO_OF_NANO, MILLI_OF_NANO, Value, count};
 
 /// Names of the metrics that a report shows, for those who name them elsewhere.
 pub fn metric_names() -> impl Iterator<Item = &'static str> {
@@ -185,7 +185,7 @@ const WHOLE: &[Column] = &[
 ];
 
 /// The column of a metric that has one.
-pub(crate) fn column(metric: &str) -> &'static Column {
+pub(crate) fn column_of(metric: &str) -> &'static Column {
     COLUMNS.iter().find(|column| column.metric == metric).expect("the pictures name columns that there are")
 }
 

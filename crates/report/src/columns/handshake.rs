@@ -2,7 +2,7 @@
 
 use quiclab_metrics::Metrics;
 
-use super::kind::{Column, MILLI_OF_NANO, Place, count};
+use super::column::{Column, MILLI_OF_NANO, Place, count};
 
 /// Milliseconds of a metric in nanoseconds.
 macro_rules! milliseconds {

@@ -1,6 +1,6 @@
 //! Columns of what a transfer cost the hosts.
 
-use super::kind::{Column, Place, Value, count};
+use super::column::{Column, Place, Value, count};
 
 const HOST: Place = Place::Host;
 

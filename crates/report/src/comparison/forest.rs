@@ -1,6 +1,6 @@
 //! Differences as shares of A, with their intervals, on one axis.
 
-use super::{Pair, measure::Row};
+use super::{measure::Row, result::Pair};
 use crate::plot::{Axis, Content, Figure, Plot, style};
 
 /// Height of a row, in pixels.

@@ -2,7 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::{Comparison, Key, Pair, forest, measure::Row, pairs_of, terminal::how_compared, words};
+use super::{
+    compare::{Key, pairs_of},
+    forest,
+    measure::{Row, SideNumbers},
+    result::{Comparison, Pair},
+    terminal::how_compared,
+    words,
+};
 use crate::{
     columns::NOTHING,
     figures::{Scene, draw_all},
@@ -135,7 +142,7 @@ fn table(pair: &Pair, alpha: f64, is_in: &dyn Fn(&Row) -> bool) -> Markup {
 }
 
 /// What a pointer over a cell shows.
-fn medians(side: &Option<super::SideNumbers>) -> Option<String> {
+fn medians(side: &Option<SideNumbers>) -> Option<String> {
     let side = side.as_ref()?;
     let values: Vec<_> = side.values.iter().map(|(seed, value)| format!("seed {seed}: {value}")).collect();
     Some(format!("median {}, in the unit of metrics.json; {}", side.median, values.join(", ")))

@@ -1,7 +1,7 @@
 //! A plot with a place for each group of runs, and what stands there.
 
 use crate::{
-    columns::column,
+    columns::column_of,
     groups::Group,
     plot::{Axis, Bars, Content, Mark, Plot},
 };
@@ -13,7 +13,7 @@ pub(super) fn of_groups(groups: &[Group], y: Axis) -> Plot {
 
 /// One bar per group, with its standard deviation.
 pub(super) fn bars(groups: &[Group], metric: &str) -> Bars {
-    let column = column(metric);
+    let column = column_of(metric);
     let summaries: Vec<_> = groups.iter().map(|group| group.summary(column)).collect();
     let values = summaries.iter().map(|one| one.map(|one| one.mean / column.divisor)).collect();
     let deviations =
@@ -23,7 +23,7 @@ pub(super) fn bars(groups: &[Group], metric: &str) -> Bars {
 
 /// The published value of each group that has one.
 pub(super) fn published(groups: &[Group], metric: &str) -> Content {
-    let column = column(metric);
+    let column = column_of(metric);
     let values = groups
         .iter()
         .enumerate()

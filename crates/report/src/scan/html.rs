@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use quiclab_units::shown;
 
 use super::{
-    ScanReport,
+    report::ScanReport,
     rows::label,
     section::{Line, Section, Table},
 };

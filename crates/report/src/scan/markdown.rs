@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    ScanReport,
     html::STUDY,
+    report::ScanReport,
     rows::label,
     section::{Line, Table},
 };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
+    course::{Clock, Course, NO_GROUP},
     date::date,
-    week::{Clock, Course, NO_GROUP},
 };
 use crate::{
     plot::{Axis, Content, Figure, Line, Mark, Plot, style},

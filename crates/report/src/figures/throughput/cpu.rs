@@ -3,7 +3,7 @@
 use super::{super::scene::Scene, goodput};
 use crate::{
     bars::{Bars, plot},
-    columns::{Column, column},
+    columns::{Column, column_of},
     groups::Group,
     input::MachineLimits,
     plot::Figure,
@@ -21,7 +21,7 @@ pub(crate) fn draw(scene: &Scene) -> Option<Figure> {
     for group in scene.groups {
         for (end, (name, cpu, kernel)) in ENDS.into_iter().enumerate() {
             // Seconds per gigabyte are nanoseconds per byte.
-            let (Some(whole), kernel) = (mean(group, column(cpu)), mean(group, column(kernel))) else { continue };
+            let (Some(whole), kernel) = (mean(group, column_of(cpu)), mean(group, column_of(kernel))) else { continue };
             let share = reached(group, goodput, scene.machine).filter(|_| end == 0);
             let share = share.map_or(String::new(), |share| format!(", {:.0} % of the best", 100.0 * share));
             let cryptography = scene.machine.map(|machine| machine.cryptography[end]);
