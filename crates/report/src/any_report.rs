@@ -6,7 +6,7 @@ use quiclab_experiment::{AnyRun, settings_text};
 
 use crate::{
     FailureRow, Finding, Outcome, ReportInput, ScenarioReport, findings,
-    groups::{Group, GroupWarning},
+    groups::{self, Group, GroupWarning},
     render_figures, render_html_with_pages, render_json, render_markdown, render_markdown_brief,
     render_scenario_figures, render_scenario_html, render_scenario_json, render_scenario_markdown,
     render_scenario_terminal, render_terminal,
@@ -60,7 +60,7 @@ impl AnyReport {
     /// The groups of runs that undecided claims are about: [`group_key`] of their runs.
     pub fn undecided(&self) -> BTreeSet<String> {
         let keys: Vec<String> = match self {
-            Self::Transfers(input) => Group::all(input).iter().map(|group| settings_text(group.settings)).collect(),
+            Self::Transfers(input) => groups::all(input).iter().map(|group| settings_text(group.settings)).collect(),
             Self::Models(report) => scenario_groups(report).map(|settings| format!("{settings:?}")).collect(),
         };
         let findings = self.findings();
@@ -71,7 +71,7 @@ impl AnyReport {
     /// The warnings about runs and their repetitions, as (row, which of its runs, sentence). None of models, whose runs are exact.
     pub fn warnings(&self) -> Vec<(String, String)> {
         let Self::Transfers(input) = self else { return Vec::new() };
-        let groups = Group::all(input);
+        let groups = groups::all(input);
         let of_group = |group: &Group| {
             let line = |warning: &GroupWarning| {
                 (format!("{}{}", group.label, of_runs(group, warning)), warning.message.clone())

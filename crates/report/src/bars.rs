@@ -1,9 +1,6 @@
 //! Bars that are made of parts.
 
-use crate::{
-    figures::{Figure, style},
-    plot::{self, Axis, Plot},
-};
+use crate::plot::{self, Axis, Figure, Plot, style};
 
 /// Height of a bar and the space around it, in pixels.
 const BAR: f64 = 34.0;

@@ -1,51 +1,12 @@
 //! The columns of every table: a new one is an entry of [`COLUMNS`].
 
+mod column;
 mod handshake;
 mod host;
 pub(crate) mod phases;
 
-use quiclab_metrics::{Metrics, Summary};
-
-/// One metric as it is shown.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
-    /// Its name in `metrics.json`.
-    pub metric: &'static str,
-    /// What stands above it, with the unit.
-    pub heading: &'static str,
-    /// Its value in the unit of `metrics.json`.
-    pub value: Value,
-    /// What the value is divided by to be shown.
-    pub divisor: f64,
-    /// Digits behind the point.
-    pub decimals: usize,
-    /// Which tables have it.
-    pub place: Place,
-}
-
-/// Which tables have a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// All, also those of the terminal.
-    Brief,
-    /// Those of pages and files.
-    Main,
-    /// Only those that have every metric.
-    Detail,
-    /// That of the phases of a transfer.
-    Phase,
-    /// That of handshakes.
-    Handshake,
-    /// That of what hosts did.
-    Host,
-}
-
-/// What stands where there is no value.
-pub(crate) const NOTHING: &str = "\u{2013}";
-
-const MEGA: f64 = 1e6;
-const MICRO_OF_NANO: f64 = 1e3;
-const MILLI_OF_NANO: f64 = 1e6;
+pub(crate) use column::{Column, NOTHING, Place};
+use column::{MEGA, MICRO_OF_NANO, MILLI_OF_NANO, Value, count};
 
 /// Names of the metrics that a report shows, for those who name them elsewhere.
 pub fn metric_names() -> impl Iterator<Item = &'static str> {
@@ -223,6 +184,11 @@ const WHOLE: &[Column] = &[
     detail("precision_samples", "packets with a planned time", |metrics| count(metrics.precision_samples), 1.0, 0),
 ];
 
+/// The column of a metric that has one.
+pub(crate) fn column_of(metric: &str) -> &'static Column {
+    COLUMNS.iter().find(|column| column.metric == metric).expect("the pictures name columns that there are")
+}
+
 /// Those of the tables of an experiment; the others stand below them.
 pub(crate) fn main_columns() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| matches!(column.place, Place::Brief | Place::Main))
@@ -243,8 +209,6 @@ pub(crate) fn whole_columns() -> impl Iterator<Item = &'static Column> {
     WHOLE.iter()
 }
 
-type Value = fn(&Metrics) -> Option<f64>;
-
 const fn brief(metric: &'static str, heading: &'static str, value: Value, divisor: f64, decimals: usize) -> Column {
     Column { metric, heading, value, divisor, decimals, place: Place::Brief }
 }
@@ -257,34 +221,9 @@ const fn detail(metric: &'static str, heading: &'static str, value: Value, divis
     Column { metric, heading, value, divisor, decimals, place: Place::Detail }
 }
 
-fn count(value: Option<u64>) -> Option<f64> {
-    value.map(|value| value as f64)
-}
-
-impl Column {
-    /// A value as it is shown.
-    pub fn number(&self, value: f64) -> String {
-        format!("{:.*}", self.decimals, value / self.divisor)
-    }
-
-    /// A published value with all the digits that were published; [`NOTHING`] where there is none.
-    pub fn published(&self, value: Option<f64>) -> String {
-        value.map_or_else(|| NOTHING.to_owned(), |value| (value / self.divisor).to_string())
-    }
-
-    /// Mean ± standard deviation; the mean alone of a single value.
-    pub fn cell(&self, summary: Option<&Summary>) -> String {
-        let Some(summary) = summary else { return NOTHING.to_owned() };
-        let mean = self.number(summary.mean);
-        summary
-            .standard_deviation
-            .map_or_else(|| mean.clone(), |deviation| format!("{mean} \u{b1} {}", self.number(deviation)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use quiclab_metrics::RunMetrics;
+    use quiclab_metrics::{RunMetrics, Summary};
 
     use super::*;
 

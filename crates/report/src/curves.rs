@@ -1,9 +1,6 @@
 //! A picture of computed curves, for the verbs that compute instead of measure.
 
-use crate::{
-    figures::{Figure, style},
-    plot::{self, Axis, Line, Plot},
-};
+use crate::plot::{self, Axis, Figure, Line, Plot, style};
 
 /// Curves over one axis.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,26 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use quiclab_experiment::{Expectation, Published};
+use maud::{Markup, html};
+use quiclab_experiment::Published;
 use quiclab_units::ByteCount;
 
 use crate::{
     columns::{Column, NOTHING, handshake_columns, host_columns, main_columns, whole_columns},
-    figures::{Figure, Scene, draw_all},
-    findings::{Finding, findings},
-    groups::{Group, GroupWarning, name_alone, published_alone},
-    input::{FailureRow, ReportInput, RunRow},
+    figures::{Scene, draw_all},
+    findings::findings,
+    groups::{self, Group, GroupWarning, name_alone, published_alone},
+    input::{ReportInput, RunRow},
     notes::{notes, tells_clients},
-    path_summary, phases, plot,
+    page::{expectations, failures, page, picture},
+    path_summary, phases,
     ranking::{CRITERIA, Ranking, rankings},
     scenario::transfer_figures,
     verdicts::verdicts_of_groups,
     warning_groups::{of_runs, warning_groups},
 };
-
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
-const STYLE: &str = include_str!("style.css");
 
 /// The page.
 pub fn render_html(input: &ReportInput) -> String {
@@ -30,7 +28,7 @@ pub fn render_html(input: &ReportInput) -> String {
 
 /// The page, with links to pages of single runs: by name of the record, where its page is.
 pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, String>) -> String {
-    let groups = Group::all(input);
+    let groups = groups::all(input);
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone, machine: input.machine };
     let asked = transfer_figures(input, &groups);
@@ -51,7 +49,7 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
         (side_by_side("Every metric", &groups, whole_columns(), false))
         (side_by_side("What the hosts did", &groups, host_columns(), true))
         (side_by_side("Handshake", &groups, handshake_columns(), is_of_handshakes(input)))
-        (path_summary::of_groups(&groups))
+        (path_summary::html::of_groups(&groups))
         (phases::of_groups(&groups))
         (expectations(&findings(input), &input.expectations_left_out))
         @for figure in &figures { (picture(figure)) }
@@ -66,79 +64,6 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
 
 /// A transfer up to this fits into the first flights after the handshake.
 const SHORT_TRANSFER: ByteCount = ByteCount::from_bytes(20_000);
-
-/// A whole page that needs no network.
-pub(crate) fn page(title: &str, body: &Markup) -> String {
-    page_with(title, "", body)
-}
-
-/// A whole page that needs no network. `style` is added to that of all pages.
-pub(crate) fn page_with(title: &str, style: &str, body: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                // Holds the page to its promise: nothing is fetched, not even by a script.
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) " \u{b7} quiclab" }
-                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
-                // An empty icon keeps browsers from asking a server for one.
-                link rel="icon" href="data:,";
-            }
-            body { (body) }
-        }
-    };
-    page.into_string()
-}
-
-pub(crate) fn failures(failures: &[FailureRow], ladders: &BTreeMap<String, String>) -> Markup {
-    html! {
-        @if !failures.is_empty() {
-            section.failed {
-                h2 { "Failed runs: " (failures.len()) }
-                ul {
-                    @for failure in failures {
-                        li {
-                            code { (failure.folder) } ": " (failure.message)
-                            @if let Some(page) = ladders.get(&failure.folder) { " " a href=(page) { "handshake" } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Expectations and what came of it; nothing where nothing was expected.
-pub(crate) fn expectations(findings: &[Finding], left_out: &[Expectation]) -> Markup {
-    html! {
-        @if !findings.is_empty() || !left_out.is_empty() {
-            h2 { "Expectations" }
-            div.wide {
-                table.expectations {
-                    thead { tr { th {} th { "claim" } th { "by these numbers" } } }
-                    tbody {
-                        @for finding in findings {
-                            tr {
-                                td.outcome data-outcome=(finding.outcome.word()) { (finding.outcome.word()) }
-                                th {
-                                    (finding.claim)
-                                    @if let Some(source) = &finding.source { p.note { (source) } }
-                                }
-                                td { (finding.numbers()) }
-                            }
-                        }
-                        @for expectation in left_out {
-                            tr { td { "skipped" } th { (expectation.claim) } td { "not part of this plan" } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
 
 fn warnings(groups: &[Group]) -> Markup {
     let mixed: Vec<_> = groups.iter().filter_map(|group| Some((group, group.mixed_versions()?))).collect();
@@ -291,17 +216,6 @@ fn side_by_side(
     }
 }
 
-/// A figure with its title and its caption.
-pub(crate) fn picture(figure: &Figure) -> Markup {
-    html! {
-        section.figure {
-            h2 { (figure.title) }
-            div.wide { (PreEscaped(plot::inline(figure))) }
-            p.note { (figure.caption) }
-        }
-    }
-}
-
 fn settings(group: &Group) -> Markup {
     let versions = group.runs.first().map(|run| &run.versions);
     html! {
@@ -319,7 +233,7 @@ fn settings(group: &Group) -> Markup {
 
 /// Links to the ladders, a row for each group of runs.
 fn ladders(input: &ReportInput) -> Markup {
-    let groups = Group::all(input);
+    let groups = groups::all(input);
     let link = |run: &RunRow| Some((run.run.repetition, input.ladders.get(&run.folder)?));
     let rows: Vec<(&str, Vec<_>)> = groups
         .iter()

@@ -10,7 +10,7 @@ use quiclab_experiment::{
 };
 use quiclab_metrics::RunMetrics;
 
-use crate::{findings::InterimAnalyses, packet_summary::PacketSummary, path_summary::PathSummary};
+use crate::{interim_analyses::InterimAnalyses, packet_summary::PacketSummary, path_summary::PathSummary};
 
 /// Everything a report shows. Equal inputs give equal bytes.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     columns::COLUMNS,
     findings::findings,
-    groups::{Group, published_alone},
+    groups::{self, Group, published_alone},
     input::ReportInput,
     notes::notes,
     verdicts::of_group,
@@ -18,7 +18,7 @@ const SCHEMA: u32 = 1;
 /// Groups with their settings and statistics, runs with their metrics, warnings, what came of expectations, failures. Values are in the units that
 /// the names of the metrics say, not scaled as in the tables.
 pub fn render_json(input: &ReportInput) -> String {
-    let groups = Group::all(input);
+    let groups = groups::all(input);
     let all = json!({
         "schema": SCHEMA,
         "experiment": input.experiment,

@@ -8,6 +8,7 @@ mod analysis;
 mod answers;
 mod any_report;
 mod bars;
+mod burst_causes;
 mod columns;
 mod comparison;
 mod curves;
@@ -17,19 +18,22 @@ mod groups;
 mod host;
 mod html;
 mod input;
+mod interim_analyses;
 mod interop;
 mod json;
 mod ladder;
 mod look;
 mod markdown;
 mod notes;
+mod number;
 mod packet_summary;
+mod page;
 mod path_summary;
 mod phases;
 mod plot;
 mod quantiles;
+mod quantity;
 mod ranking;
-mod repeated;
 mod scan;
 mod scenario;
 mod squares;
@@ -53,12 +57,13 @@ pub use comparison::{
 pub use curves::{Curves, render_curves_svg};
 pub use figures::render_figures;
 pub use findings::{
-    Basis, FINDINGS_HEAD, Finding, FoundLosses, InterimAnalyses, Interval, Outcome, Side, findings, findings_as_rows,
-    render_findings,
+    Basis, FINDINGS_HEAD, Finding, FoundLosses, Interval, Outcome, Side, findings, findings_as_rows, render_findings,
 };
+pub use groups::{Repetition, repetitions};
 pub use host::{HostCurve, HostPictures};
 pub use html::{is_of_handshakes, render_html, render_html_with_pages};
 pub use input::{FailureRow, MachineLimits, ReportInput, RunRow};
+pub use interim_analyses::InterimAnalyses;
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
 pub use ladder::{
@@ -68,7 +73,6 @@ pub use look::{LookPacket, LookTransfer, render_look_html};
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use packet_summary::{OverTime, PacketSummary};
 pub use path_summary::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
-pub use repeated::{Repetition, repetitions};
 pub use scan::{ScanReport, ScanReportRow, render_scan_figures, render_scan_html, render_scan_markdown};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,

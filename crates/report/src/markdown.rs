@@ -1,14 +1,15 @@
 //! The table as Markdown, for a README.
 
-use std::fmt::Write as _;
+pub(crate) mod text;
 
-use quiclab_units::shown;
+use std::fmt::Write as _;
 
 use crate::{
     columns::{COLUMNS, main_columns},
     figures::train_mix::mix_if_any,
-    groups::{Group, name_alone, published_alone},
+    groups::{self, name_alone, published_alone},
     input::ReportInput,
+    markdown::text::escaped,
     notes::{notes, tells_clients},
     ranking::{CRITERIA, rankings},
     squares::picture,
@@ -18,7 +19,7 @@ use crate::{
 
 /// Title, table, warnings and failures.
 pub fn render_markdown(input: &ReportInput) -> String {
-    let groups = Group::all(input);
+    let groups = groups::all(input);
     let mut text =
         format!("# {}\n\n{}\n\n    {}\n\n", escaped(&input.experiment), escaped(&input.title), input.command);
     for ranking in rankings(input, &groups) {
@@ -98,7 +99,7 @@ const MOST_IN_WORDS: usize = 20_000;
 /// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers; then a
 /// picture of their trains, and verdicts. It fits into a comment.
 pub fn render_markdown_brief(input: &ReportInput) -> String {
-    let groups = Group::all(input);
+    let groups = groups::all(input);
     let columns: Vec<_> =
         BRIEF.iter().filter_map(|name| COLUMNS.iter().find(|column| column.metric == *name)).collect();
     let tells_clients = tells_clients(&groups);
@@ -148,16 +149,4 @@ fn push_if_it_fits(text: &mut String, line: &str, most: usize) -> bool {
         text.push_str(line);
     }
     fits
-}
-
-/// Text that Markdown would read as something else.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for character in shown(text).chars() {
-        if "\\`*_[]<>|#".contains(character) {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
 }

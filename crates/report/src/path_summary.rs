@@ -1,10 +1,8 @@
 //! What moved a run's packets between the hosts, and what became of them there.
 
-mod html;
+pub(crate) mod html;
 
 use std::collections::BTreeMap;
-
-pub(crate) use html::{of_groups, of_run};
 
 /// What became of the packets of one run on the path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use quiclab_experiment::run::Settings;
 use quiclab_metrics::Metrics;
 
 use crate::{
+    burst_causes::{CAUSES, of_all_packets},
     columns::NOTHING,
-    figures::{CAUSES, of_all_packets},
     groups::Group,
     input::ReportInput,
 };

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Wi
 use crate::{
     columns::{COLUMNS, Column, Place},
     findings::{findings, render_findings},
-    groups::{Group, is_captured, name_alone, published_alone},
+    groups::{self, is_captured, name_alone, published_alone},
     input::ReportInput,
     notes::{notes, tells_clients},
     warning_groups::{of_runs, warning_groups},
@@ -15,7 +15,7 @@ use crate::{
 
 /// Title, table, warnings, what came of expectations, and failures; lines are at most `width` columns wide where the words allow it.
 pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
-    let groups = Group::all(input);
+    let groups = groups::all(input);
     let tells_clients = tells_clients(&groups);
     // Without captures most have nothing.
     let is_captured = is_captured(&groups);

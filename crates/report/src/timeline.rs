@@ -2,51 +2,12 @@
 
 pub(crate) mod axis;
 mod draw;
+mod host;
 mod html;
-
-use crate::{host::HostPictures, path_summary::PathSummary};
-use quiclab_experiment::run::Run;
-use quiclab_metrics::{PacketFacts, RunMetrics, SenderLog, SeriesPoint, Timeline};
-
-pub use html::render_run_html;
-
-/// One run over time. All times are nanoseconds since the first packet at the sender's tap.
-#[derive(Clone, Debug)]
-pub struct RunPage {
-    /// Name of its record.
-    pub record: String,
-    /// Its settings.
-    pub run: Run,
-    /// Its metrics and warnings.
-    pub metrics: RunMetrics,
-    /// Packets of the server and the queue between the taps.
-    pub timeline: Timeline,
-    /// The server's first packet in the flow that was measured.
-    pub server_start_ns: u64,
-    /// Bytes in flight of the flow that was measured. Empty where ACKs could not be read.
-    pub bytes_in_flight: Vec<SeriesPoint>,
-    /// Round-trip times of the flow that was measured, in ns. Empty where ACKs could not be read.
-    pub rtt_ns: Vec<SeriesPoint>,
-    /// When packets of that flow were sent that were declared lost.
-    pub lost_ns: Vec<u64>,
-    /// The sender's own log. `None`: it wrote none.
-    pub log: Option<SenderLog>,
-    /// What the path did with packets; `None` where the record does not say.
-    pub path: Option<PathSummary>,
-    /// What the hosts did; `None` where they were not sampled.
-    pub host: Option<HostPictures>,
-    /// Where the page with the run's handshake is; `None` where there is none.
-    pub ladder: Option<String>,
-    /// Where the page with its packets is; `None` where there is none.
-    pub look: Option<String>,
-    /// What its packets tell one by one; `None`: nobody looked.
-    pub facts: Option<PacketFacts>,
-}
-
-/// The figure of [`render_run_html`] alone, as an SVG file.
-pub fn render_run_svg(page: &RunPage) -> String {
-    draw::svg(&draw::panels(page), page.timeline.duration_ns)
-}
-
+mod run_page;
 #[cfg(test)]
 mod tests;
+
+pub use draw::render_run_svg;
+pub use html::render_run_html;
+pub use run_page::RunPage;

@@ -7,7 +7,7 @@ use quiclab_metrics::{Evidence, Verdict, Verdicts, judge, verdict_rules};
 use quiclab_units::shown;
 use serde_json::json;
 
-use crate::{groups::Group, markdown::escaped};
+use crate::{groups::Group, markdown::text::escaped};
 
 /// Above the numbers of a page. `page`: where packets are shown, empty for this page, `None`: nowhere;
 /// `start_ns`: the sender's first packet on that page; `of`: the letter of the transfer on a page of two.

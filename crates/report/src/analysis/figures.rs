@@ -3,10 +3,7 @@
 use quiclab_metrics::{BurstCause, DirectionAnalysis, Metrics, SeriesPoint};
 use quiclab_units::Duration;
 
-use crate::{
-    figures::{Figure, style},
-    plot::{Axis, Bars, Content, Line, Mark, Plot},
-};
+use crate::plot::{Axis, Bars, Content, Figure, Line, Mark, Plot, style};
 
 /// `None` where there is nothing to draw. The number makes its name in the page unique.
 type Draw = fn(&DirectionAnalysis, usize, Duration) -> Option<Figure>;

@@ -2,8 +2,10 @@
 
 use quiclab_metrics::{DirectionAnalysis, HandshakeTaps, Metrics, RunMetrics};
 
-use super::tap::title;
-use super::{AnalyzedCapture, cell};
+use super::{
+    input::{AnalyzedCapture, cell},
+    tap::title,
+};
 use crate::columns::{Column, handshake_columns};
 
 /// Stands before a value that is estimated from what a tap elsewhere saw.

@@ -4,11 +4,14 @@ use maud::{Markup, html};
 use quiclab_metrics::{Burst, DirectionAnalysis, Evidence, RunMetrics, judge};
 use quiclab_wire::Role;
 
-use super::figures::FIGURES;
-use super::tap::{is_behind, title, warned_places};
-use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
+use super::{
+    figures::FIGURES,
+    handshake,
+    input::{AnalysisInput, AnalyzedCapture, cell},
+    tap::{is_behind, title, warned_places},
+};
 use crate::columns::{Column, NOTHING, handshake_columns, whole_columns};
-use crate::html::{page, picture};
+use crate::page::{page, picture};
 use crate::phases;
 use crate::verdicts::verdict_list;
 

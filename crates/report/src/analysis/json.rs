@@ -5,7 +5,7 @@ use quiclab_wire::Role;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{AnalysisInput, AnalyzedCapture};
+use super::input::{AnalysisInput, AnalyzedCapture};
 
 /// Changes when a field changes its meaning, its unit or its name.
 const SCHEMA: u32 = 2;

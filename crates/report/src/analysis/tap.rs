@@ -3,7 +3,7 @@
 use quiclab_metrics::{DirectionAnalysis, RunMetrics, TapPlace, Warning, WarningCode, capture_warnings};
 use quiclab_units::shown;
 
-use super::{AnalysisInput, AnalyzedCapture, endpoints};
+use super::input::{AnalysisInput, AnalyzedCapture, endpoints};
 
 /// Warnings that only say again that a tap keeps the first bytes of each packet.
 const OF_A_CUT: [WarningCode; 10] = [

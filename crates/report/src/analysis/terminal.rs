@@ -7,8 +7,11 @@ use quiclab_metrics::{DirectionAnalysis, Evidence, RunMetrics, SummedUp, TapPlac
 use quiclab_units::shown;
 use quiclab_wire::Role;
 
-use super::tap::{is_behind, tap, title, warned_places};
-use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
+use super::{
+    handshake,
+    input::{AnalysisInput, AnalyzedCapture, cell},
+    tap::{is_behind, tap, title, warned_places},
+};
 use crate::answers::{AnswerRow, render_answers_terminal};
 use crate::columns::{COLUMNS, Column, NOTHING, Place, handshake_columns, whole_columns};
 

@@ -2,19 +2,19 @@
 
 use quiclab_metrics::Metrics;
 
-use super::{Column, MILLI_OF_NANO, Place};
+use super::column::{Column, MILLI_OF_NANO, Place, count};
 
 /// Milliseconds of a metric in nanoseconds.
 macro_rules! milliseconds {
     ($metric:ident, $heading:literal) => {
-        column(stringify!($metric), $heading, |metrics| super::count(metrics.$metric), MILLI_OF_NANO, 3)
+        column(stringify!($metric), $heading, |metrics| count(metrics.$metric), MILLI_OF_NANO, 3)
     };
 }
 
 /// A number without a unit.
 macro_rules! plain {
     ($metric:ident, $heading:literal) => {
-        column(stringify!($metric), $heading, |metrics| super::count(metrics.$metric), 1.0, 1)
+        column(stringify!($metric), $heading, |metrics| count(metrics.$metric), 1.0, 1)
     };
 }
 

@@ -1,6 +1,6 @@
 //! Columns of what a transfer cost the hosts.
 
-use super::{Column, Place, count};
+use super::column::{Column, Place, Value, count};
 
 const HOST: Place = Place::Host;
 
@@ -66,6 +66,6 @@ pub(super) const COLUMNS: &[Column] = &[
     column("sampler_cpu_share", "quiclab's sampling, share of a core", |metrics| metrics.sampler_cpu_share, 4),
 ];
 
-const fn column(metric: &'static str, heading: &'static str, value: super::Value, decimals: usize) -> Column {
+const fn column(metric: &'static str, heading: &'static str, value: Value, decimals: usize) -> Column {
     Column { metric, heading, value, divisor: 1.0, decimals, place: HOST }
 }

@@ -1,6 +1,6 @@
 //! The columns of the phases of a transfer: `slow_start_*` and `steady_*`.
 
-use super::{Column, MEGA, MICRO_OF_NANO, Place, count};
+use super::column::{Column, MEGA, MICRO_OF_NANO, Place, count};
 
 macro_rules! columns {
     ($($name:ident, $heading:literal, $divisor:expr, $decimals:literal $(, $count:ident)?;)*) => {

@@ -6,7 +6,7 @@ use quiclab_metrics::{Estimate, find_metric};
 use serde::Serialize;
 
 use super::{measure::Values, words};
-use crate::{columns::metric_names, findings::number};
+use crate::{columns::metric_names, number::number};
 
 /// A condition under which B is refused.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,7 @@
 //! Differences as shares of A, with their intervals, on one axis.
 
-use super::{Pair, measure::Row};
-use crate::{
-    figures::{Figure, style},
-    plot::{Axis, Content, Plot},
-};
+use super::{measure::Row, result::Pair};
+use crate::plot::{Axis, Content, Figure, Plot, style};
 
 /// Height of a row, in pixels.
 const ROW: f64 = 34.0;

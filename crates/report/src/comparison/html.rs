@@ -2,13 +2,20 @@
 
 use maud::{Markup, html};
 
-use super::{Comparison, Key, Pair, forest, measure::Row, pairs_of, terminal::how_compared, words};
+use super::{
+    compare::{Key, pairs_of},
+    forest,
+    measure::{Row, SideNumbers},
+    result::{Comparison, Pair},
+    terminal::how_compared,
+    words,
+};
 use crate::{
     columns::NOTHING,
     figures::{Scene, draw_all},
-    groups::Group,
-    html::{page_with, picture},
+    groups::{self, Group},
     input::ReportInput,
+    page::{page_with, picture},
 };
 
 const STYLE: &str = "\
@@ -135,7 +142,7 @@ fn table(pair: &Pair, alpha: f64, is_in: &dyn Fn(&Row) -> bool) -> Markup {
 }
 
 /// What a pointer over a cell shows.
-fn medians(side: &Option<super::SideNumbers>) -> Option<String> {
+fn medians(side: &Option<SideNumbers>) -> Option<String> {
     let side = side.as_ref()?;
     let values: Vec<_> = side.values.iter().map(|(seed, value)| format!("seed {seed}: {value}")).collect();
     Some(format!("median {}, in the unit of metrics.json; {}", side.median, values.join(", ")))
@@ -167,7 +174,7 @@ fn trains(comparison: &Comparison) -> Markup {
 
 /// The pictures of a report, with both sides of each pair in them.
 fn distributions(inputs: [&ReportInput; 2], keys: [Key; 2]) -> Markup {
-    let groups = inputs.map(Group::all);
+    let groups = inputs.map(groups::all);
     let sides: Vec<_> = pairs_of(&groups, keys)
         .into_iter()
         .flat_map(|pair| {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    Comparison, Pair,
     measure::{Change, Row},
+    result::{Comparison, Pair},
     words,
 };
 use crate::terminal::{DEFAULT_WIDTH, table};

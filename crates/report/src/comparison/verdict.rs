@@ -1,24 +1,13 @@
 //! What a comparison says, in a sentence.
 
 use quiclab_metrics::Theme;
-use serde::Serialize;
-
-use crate::findings::name_and_unit;
 
 use super::{
-    Failures, Pair,
     measure::{Change, Row},
+    result::{Failures, Pair, Verdict},
     words,
 };
-
-/// What is said of a pair.
-#[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
-    /// Name of the settings.
-    pub label: String,
-    /// The sentence.
-    pub text: String,
-}
+use crate::quantity::name_and_unit;
 
 /// What a theme is called where it is better, where it is worse, and where some of it is better and some worse.
 const WORDS: [(Theme, [&str; 3]); 6] = [

@@ -1,22 +1,11 @@
 //! Why packets left together.
 
-use super::{Figure, goodput::column, of_groups, style};
+use super::by_group::of_groups;
 use crate::{
+    burst_causes::{CAUSES, of_all_packets},
     groups::Group,
-    plot::{Axis, Bars},
+    plot::{Axis, Bars, Figure, style},
 };
-
-/// Metric of each cause, and its name in the legend.
-pub(crate) const CAUSES: [(&str, &str); 8] = [
-    ("burst_share_start_up", "start-up"),
-    ("burst_share_recovery_end", "end of recovery"),
-    ("burst_share_late_timer", "late timer"),
-    ("burst_share_batch", "batch (GSO, sendmmsg, qdisc)"),
-    ("burst_share_application_pause", "application pause"),
-    ("burst_share_bucket", "full bucket of the pacer"),
-    ("burst_share_ack", "ACK"),
-    ("burst_share_unknown", "unknown"),
-];
 
 pub(super) fn draw(groups: &[Group]) -> Figure {
     let mut plot = of_groups(groups, Axis::linear("share of all packets"));
@@ -38,22 +27,6 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
 /// Grey where nothing is known; the other causes have a colour each.
 fn colour(place: usize, metric: &str) -> &'static str {
     if metric == "burst_share_unknown" { "#999999" } else { style::colour(place) }
-}
-
-/// Mean over the runs of bursty packets times the share of this cause among them.
-pub(crate) fn of_all_packets(group: &Group, metric: &str) -> Option<f64> {
-    let (bursty, cause) = (column("burst_share_of_packets"), column(metric));
-    let shares: Vec<f64> = group
-        .runs
-        .iter()
-        .filter_map(|run| {
-            let metrics = &run.metrics.metrics;
-            let bursty = (bursty.value)(metrics)?;
-            // Without bursts there are no causes: none of all packets.
-            Some(bursty * (cause.value)(metrics).unwrap_or(0.0))
-        })
-        .collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The congestion window over time, as the sender logged it.
 
-use super::{Figure, style};
 use crate::{
     groups::Group,
-    plot::{Axis, Line, Plot},
+    plot::{Axis, Figure, Line, Plot, style},
 };
 
 /// `None` where no sender logged its window.

@@ -1,12 +1,15 @@
 //! What the bottleneck dropped.
 
-use super::{Figure, goodput, of_groups, style};
-use crate::{groups::Group, plot::Axis};
+use super::by_group::{bars, of_groups, published};
+use crate::{
+    groups::Group,
+    plot::{Axis, Figure, style},
+};
 
 pub(super) fn draw(groups: &[Group]) -> Figure {
     let mut plot = of_groups(groups, Axis::linear("dropped packets"));
-    plot.add("measured", style::colour(0), goodput::bars(groups, "drops_packets"));
-    plot.add("published", style::INK, goodput::published(groups, "drops_packets"));
+    plot.add("measured", style::colour(0), bars(groups, "drops_packets"));
+    plot.add("published", style::INK, published(groups, "drops_packets"));
     Figure {
         id: "drops".to_owned(),
         title: "Drops at the bottleneck".to_owned(),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Figure, Scene, style};
+use super::scene::Scene;
 use crate::{
     groups::{Group, name_alone},
-    plot::{Axis, Dash, Line, Mark, Plot},
+    plot::{Axis, Dash, Figure, Line, Mark, Plot, style},
 };
 
 const TRAIN_THRESHOLD_MICROSECONDS: f64 = 100.0;

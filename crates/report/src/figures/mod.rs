@@ -1,48 +1,26 @@
 //! The pictures: a new one is a file with a function like the others and a line in the list below.
 
 mod burst_causes;
+mod by_group;
 mod congestion_window;
 mod drops;
 mod gap_cdf;
 mod goodput;
 mod over_time;
 mod packet_time;
-pub(crate) mod style;
+mod scene;
 mod throughput;
 mod train_lengths;
 pub(crate) mod train_mix;
 
-pub(crate) use burst_causes::{CAUSES, of_all_packets};
-use quiclab_experiment::Published;
+pub(crate) use scene::Scene;
 
 use crate::{
-    groups::{Group, is_captured, published_alone},
-    input::{MachineLimits, ReportInput},
-    plot::{self, Axis, Plot},
+    groups::{self, is_captured, published_alone},
+    input::ReportInput,
+    plot::{self, Figure},
     scenario::transfer_figures,
 };
-
-/// A picture and the words around it.
-pub(crate) struct Figure {
-    /// Identity in the page.
-    pub id: String,
-    /// What stands above it.
-    pub title: String,
-    /// How to read it.
-    pub caption: String,
-    /// The picture.
-    pub plot: Plot,
-}
-
-/// What the pictures of a page are drawn from.
-pub(crate) struct Scene<'a> {
-    /// The runs.
-    pub groups: &'a [Group<'a>],
-    /// What was published of something that was not run.
-    pub alone: &'a [&'a Published],
-    /// What the machine of the runs can do at best.
-    pub machine: Option<MachineLimits>,
-}
 
 /// A picture that there is only where it has something in it.
 type Draw = fn(&Scene) -> Option<Figure>;
@@ -76,7 +54,7 @@ const FIGURES: &[(Needs, Draw)] = &[
 
 /// Every figure of a report that has something to show: its name, and the text of its SVG file.
 pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
-    let groups = Group::all(input);
+    let groups = groups::all(input);
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone, machine: input.machine };
     let asked = transfer_figures(input, &groups).into_iter();
@@ -88,9 +66,4 @@ pub(crate) fn draw_all(scene: &Scene) -> Vec<Figure> {
     let is_captured = is_captured(scene.groups) || !scene.alone.is_empty();
     let is_drawn = |needs: Needs| is_captured || needs == Needs::Runs;
     FIGURES.iter().filter(|(needs, _)| is_drawn(*needs)).filter_map(|(_, draw)| draw(scene)).collect()
-}
-
-/// A plot with a place for each group on the axis below.
-fn of_groups(groups: &[Group], y: Axis) -> Plot {
-    Plot::new(Axis::names("", groups.iter().map(|group| group.label.clone()).collect()), y)
 }

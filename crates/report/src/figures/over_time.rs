@@ -1,10 +1,9 @@
 //! The bottleneck over time: how long packets wait in its queue, and what comes out of it.
 
-use super::{Figure, style};
 use crate::{
     groups::Group,
     packet_summary::OverTime,
-    plot::{Axis, Line, Plot},
+    plot::{Axis, Figure, Line, Plot, style},
 };
 
 /// `None` where no run has a tap behind the bottleneck.

@@ -1,9 +1,8 @@
 //! Every packet of a run: when it left, and how many bytes had left by then.
 
-use super::{Figure, style};
 use crate::{
     groups::Group,
-    plot::{Axis, Line, Plot},
+    plot::{Axis, Figure, Line, Plot, style},
 };
 
 pub(super) fn draw(groups: &[Group]) -> Figure {

@@ -4,13 +4,15 @@ pub(super) mod boxes;
 pub(super) mod cpu;
 pub(super) mod ranks;
 
-use super::{Figure, Scene, goodput::column};
-use crate::{columns::Column, groups::Group};
+use crate::{
+    columns::{Column, column_of},
+    groups::Group,
+};
 
 /// Goodput on the wire, or by the client's lifetime where nothing was captured.
 fn goodput(groups: &[Group]) -> &'static Column {
-    let wire = column("goodput_wire_bps");
-    if groups.iter().any(|group| group.summary(wire).is_some()) { wire } else { column("goodput_process_bps") }
+    let wire = column_of("goodput_wire_bps");
+    if groups.iter().any(|group| group.summary(wire).is_some()) { wire } else { column_of("goodput_process_bps") }
 }
 
 /// The values of a column, in the unit in which it is shown.

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Figure, style};
 use crate::{
     groups::Group,
-    plot::{Axis, Line, Mark, Plot},
+    plot::{Axis, Figure, Line, Mark, Plot, style},
 };
 
 /// Number of groups up to which the share of trains is drawn as well.

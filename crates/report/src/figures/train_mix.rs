@@ -1,9 +1,9 @@
 //! How many packets left in trains of which length: the picture for many groups side by side.
 
-use super::{Figure, Scene};
+use super::scene::Scene;
 use crate::{
     groups::{Group, name_alone},
-    plot::{Axis, Bars, Plot},
+    plot::{Axis, Bars, Figure, Plot},
 };
 
 /// The longest train of each class of lengths, its name and its colour: blue for what counts as paced, orange for bursts.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::Finding;
-use crate::markdown::escaped;
+use super::finding::Finding;
+use crate::markdown::text::escaped;
 
 /// The head of the table that [`findings_as_rows`] fills.
 pub const FINDINGS_HEAD: &str = "| experiment | claim | source | verdict | numbers |\n|---|---|---|---|---|\n";

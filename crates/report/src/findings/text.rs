@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use quiclab_experiment::Compared;
 
-use super::{Basis, Finding, Interval, Outcome, Shown, Side};
+use super::finding::{Basis, Finding, Interval, Outcome, Side};
+use crate::{number::number, quantity::Shown};
 
 impl Outcome {
     /// A word for people.
@@ -68,16 +69,6 @@ fn in_words(interval: Interval, shown: &Shown) -> String {
     let Interval { low, high, level } = interval;
     let level = number(level * 100.0);
     format!("{level} % interval {} to {}{}", shown.value(low), shown.value(high), shown.unit_behind())
-}
-
-/// Four significant digits, no exponent.
-pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let digits = 3 - value.abs().log10().floor() as i32;
-    let text = format!("{value:.*}", digits.max(0) as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Every finding: the verdict, the claim, its numbers and, if the file names one, its source.

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use quiclab_interop::{Entry, Matrix, Verdict};
 
-use super::{Outcome, cases_with, count_words, counts, description, legend, letters};
+use super::outcome::{Outcome, cases_with, count_words, counts, description, legend, letters};
 use crate::columns::NOTHING;
-use crate::html::page_with;
+use crate::page::page_with;
 
 const STYLE: &str = include_str!("interop.css");
 

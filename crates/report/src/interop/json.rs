@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quiclab_interop::{Entry, Matrix, Verdict, case_named};
 use serde_json::{Map, Value, json};
 
-use super::{description, letters};
+use super::outcome::{description, letters};
 
 /// The last draft of RFC 9000, which the interop runner still names beside the version.
 const QUIC_DRAFT: u32 = 34;

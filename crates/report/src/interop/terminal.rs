@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{ContentArrangement, Table, presets};
 use quiclab_interop::Matrix;
 
-use super::{Outcome, cases_with, count_words, counts, legend, letters};
+use super::outcome::{Outcome, cases_with, count_words, counts, legend, letters};
 
 /// Columns where standard output is no terminal.
 const DEFAULT_WIDTH: u16 = 120;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use quiclab_wire::Role;
 
-use super::{LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderTaps};
+use super::model::{LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderTaps};
 use crate::plot::escaped;
 
 const WIDTH: f64 = 1100.0;

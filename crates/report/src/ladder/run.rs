@@ -6,7 +6,7 @@ use quiclab_metrics::RunMetrics;
 
 use crate::{
     columns::{NOTHING, handshake_columns},
-    path_summary::{self, PathSummary},
+    path_summary::{PathSummary, html::of_run},
 };
 
 /// The run whose handshake is shown.
@@ -51,7 +51,7 @@ pub(super) fn numbers(run: &LadderRun) -> Markup {
         .flat_map(|metrics| handshake_columns().map(move |column| (column, (column.value)(&metrics.metrics))))
         .collect();
     html! {
-        (path_summary::of_run(&run.path))
+        (of_run(&run.path))
         @if !rows.is_empty() {
             h2 { "Numbers of the handshake" }
             table {

@@ -1,3 +1,5 @@
+use quiclab_wire::Role;
+
 use super::*;
 
 fn datagram(sender: Role, sent_ns: u64, arrived_ns: Option<u64>, step: &'static str) -> LadderDatagram {

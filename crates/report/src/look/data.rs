@@ -7,7 +7,7 @@ use flate2::{Compression, write::ZlibEncoder};
 use quiclab_metrics::SeriesPoint;
 use serde_json::json;
 
-use super::{LookPacket, LookTransfer};
+use super::transfer::{LookPacket, LookTransfer};
 
 /// Bits of a packet's flags.
 const IS_SERVER: u64 = 1;

@@ -1,5 +1,7 @@
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::io::Read;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use quiclab_metrics::Verdicts;
 
 use super::*;
 

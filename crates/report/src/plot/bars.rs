@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Bars, Content, Plot, draw::Canvas};
+use super::{
+    canvas::Canvas,
+    model::{Bars, Plot},
+};
+use crate::number::number;
 
 /// Share of a name's place that its bars take.
 const SHARE: f64 = 0.8;
@@ -20,8 +24,8 @@ pub(super) struct Drawn {
 
 impl Drawn {
     pub(super) fn of(plot: &Plot) -> Self {
-        let traces = all(plot).count();
-        let longest = all(plot).map(|bars| bars.values.len()).max().unwrap_or(0);
+        let traces = plot.bars().count();
+        let longest = plot.bars().map(|bars| bars.values.len()).max().unwrap_or(0);
         let (is_stacked, is_horizontal) = (plot.is_stacked, plot.is_horizontal());
         Self { is_stacked, is_horizontal, traces, done: 0, tops: vec![0.0; longest] }
     }
@@ -48,7 +52,7 @@ impl Drawn {
             let from = if self.is_stacked { self.tops[place] } else { 0.0 };
             self.tops[place] += value;
             let error = bars.errors.get(place).copied().filter(|error| *error > 0.0);
-            let deviation = error.map_or(String::new(), |error| format!(" \u{b1} {}", crate::findings::number(error)));
+            let deviation = error.map_or(String::new(), |error| format!(" \u{b1} {}", number(error)));
             let what = canvas.tooltips.value(value) + &deviation;
             let title = canvas.tooltips.of_name(name, place as f64, &what);
             let middle = if self.is_horizontal { canvas.y(place as f64) } else { canvas.x(place as f64) };
@@ -102,18 +106,4 @@ pub(super) fn interval(low: f64, high: f64, y: f64) -> String {
 /// The paint of hatched bars.
 pub(super) fn hatch(id: &str) -> String {
     format!("url(#{id}-hatch)")
-}
-
-/// Ends of the stacks.
-pub(super) fn stacked(plot: &Plot) -> Vec<f64> {
-    let longest = all(plot).map(|bars| bars.values.len()).max().unwrap_or(0);
-    let end = |place: usize| all(plot).filter_map(|bars| *bars.values.get(place)?).sum();
-    (0..longest).map(end).collect()
-}
-
-fn all(plot: &Plot) -> impl Iterator<Item = &Bars> {
-    plot.traces.iter().filter_map(|trace| match &trace.content {
-        Content::Bars(bars) => Some(bars),
-        _ => None,
-    })
 }

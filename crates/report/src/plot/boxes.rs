@@ -2,8 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Content, Mark, Plot, Quartiles, bars::interval, draw::Canvas, lines};
-use crate::findings::number;
+use super::{
+    bars::interval,
+    canvas::Canvas,
+    lines,
+    model::{Content, Mark, Plot, Quartiles},
+};
+use crate::number::number;
 
 /// Share of a name's place that its boxes take.
 const SHARE: f64 = 0.7;

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{
-    draw::{Area, Canvas, FONT},
+    canvas::{Area, Canvas},
+    layout::FONT,
+    model::Cells,
     words::{escaped, fitting},
 };
 use crate::timeline::axis::{label, round_step};
@@ -15,31 +17,6 @@ const BAR: f64 = 16.0;
 const MISSING: &str = "#e4e4e4";
 /// Right of the area, where there is a bar: its numbers and its title.
 pub(super) const SPACE: f64 = 110.0;
-
-/// A map of cells between two axes with names.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cells {
-    pub cells: Vec<Cell>,
-    /// Colours from few to much, at equal distances, as `#RRGGBB`.
-    pub colours: &'static [&'static str],
-    /// Values of the first and the last colour.
-    pub ends: (f64, f64),
-    /// Title of the bar of colours.
-    pub title: String,
-}
-
-/// A cell at a place of each axis.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cell {
-    /// Place of the cell from left to right.
-    pub column: usize,
-    /// Place of the cell from the top.
-    pub row: usize,
-    /// What its colour shows; `None` of a cell without one.
-    pub value: Option<f64>,
-    /// What stands in it.
-    pub words: String,
-}
 
 impl Cells {
     pub(super) fn draw(&self, text: &mut String, canvas: &Canvas) {

@@ -4,73 +4,26 @@
 use std::fmt::Write as _;
 
 use super::{
-    Content, Plot, Trace, bars, boxes, cells, legend, lines,
+    bars, boxes,
+    canvas::{Area, Canvas},
+    cells,
+    layout::{FONT, LEFT, RIGHT, WIDTH},
+    legend, lines,
+    model::{Content, Figure, Plot, Trace},
     scale::Scale,
     tooltip::Tooltips,
     words::{escaped, fitting},
 };
-use crate::figures::Figure;
 
-/// Width of a picture in pixels.
-pub(super) const WIDTH: f64 = 900.0;
-/// Space around the area between the axes, in pixels.
-pub(super) const LEFT: f64 = 75.0;
-pub(super) const RIGHT: f64 = 20.0;
 /// Space above the legend: of a file, which has a heading, and of a picture in a page.
 const HEADING: f64 = 30.0;
 const NO_HEADING: f64 = 2.0;
 /// Space for the title of the axis below.
 const TITLE_BELOW: f64 = 30.0;
-/// Sizes of fonts in pixels.
-pub(super) const FONT: f64 = 12.0;
+/// Size of the heading's font in pixels.
 const HEADING_FONT: f64 = 15.0;
 const INK: &str = "#1a1a1a";
 const FRAME: &str = "#999999";
-
-/// Where the traces are.
-pub(super) struct Area {
-    pub left: f64,
-    pub top: f64,
-    pub width: f64,
-    pub height: f64,
-}
-
-/// What traces are drawn with.
-pub(super) struct Canvas<'a> {
-    pub x: Scale<'a>,
-    pub y: Scale<'a>,
-    pub area: Area,
-    pub tooltips: Tooltips<'a>,
-    /// Prefix of identities: a page has several pictures, and the names of their parts are those of the page.
-    pub id: &'a str,
-}
-
-impl Canvas<'_> {
-    /// The pixel of a value of the axis below.
-    pub fn x(&self, value: f64) -> f64 {
-        self.area.left + self.area.width * self.x.place(value)
-    }
-
-    /// The pixel of a value of the axis on the left.
-    pub fn y(&self, value: f64) -> f64 {
-        let place = self.y.place(value);
-        let down = if matches!(self.y, Scale::Names(_)) { place } else { 1.0 - place };
-        self.area.top + self.area.height * down
-    }
-
-    /// Attribute of what must not leave the area.
-    pub fn clip(&self) -> String {
-        format!("clip-path=\"url(#{}-area)\"", self.id)
-    }
-
-    /// Whether a point is in the area.
-    pub fn has(&self, (x, y): (f64, f64)) -> bool {
-        const TOLERANCE: f64 = 0.5;
-        let is_in =
-            |value: f64, from: f64, length: f64| (from - TOLERANCE..=from + length + TOLERANCE).contains(&value);
-        is_in(x, self.area.left, self.area.width) && is_in(y, self.area.top, self.area.height)
-    }
-}
 
 /// A figure as a whole file, with its title on white ground.
 pub(crate) fn file(figure: &Figure) -> String {

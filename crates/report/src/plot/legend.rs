@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{
-    Content, Plot, Trace, bars,
-    draw::{FONT, LEFT, RIGHT, WIDTH},
+    bars,
+    layout::{FONT, LEFT, RIGHT, WIDTH},
     lines,
+    model::{Content, Plot, Trace},
     words::{escaped, shortened, width},
 };
 
@@ -81,19 +82,4 @@ fn draw_mark(text: &mut String, trace: &Trace, id: &str, x: f64, y: f64) {
         }
     }
     text.push_str("</g>");
-}
-
-impl Content {
-    /// How many points, bars or rows it has.
-    pub(super) fn points(&self) -> usize {
-        match self {
-            Self::Line(line) => line.points.len(),
-            Self::Area(points) => points.len().min(1),
-            Self::Marks(_, points) => points.len(),
-            Self::Bars(bars) => bars.values.iter().flatten().count(),
-            Self::Boxes(boxes) => boxes.len(),
-            Self::Intervals(rows) => rows.len(),
-            Self::Cells(cells) => cells.cells.len(),
-        }
-    }
 }

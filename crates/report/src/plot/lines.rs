@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Dash, Line, Mark, draw::Canvas};
+use super::{
+    canvas::Canvas,
+    model::{Line, Mark},
+    style::Dash,
+};
 
 /// Opacity of areas, so that what lies behind them is seen.
 pub(super) const AREA_OPACITY: f64 = 0.2;

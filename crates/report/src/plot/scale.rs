@@ -1,17 +1,12 @@
-//! From values to places, and the axis that shows it.
-
-use std::fmt::Write as _;
+//! From values to places on an axis, and the values that get a label.
 
 use super::{
-    Axis, AxisKind, Content, Plot,
-    bars::stacked,
-    draw::{Canvas, FONT, RIGHT, WIDTH},
-    words::{escaped, shortened, width},
+    layout::{FONT, RIGHT, WIDTH},
+    model::{Axis, AxisKind, Content, Plot},
+    words::{shortened, width},
 };
 use crate::timeline::axis::{label, round_step};
 
-const GRID: &str = "#e5e5e5";
-const ZERO: &str = "#999999";
 /// Names of an axis are cut behind so many pixels.
 const LONGEST_LABEL: f64 = 270.0;
 /// About how many values of an axis are written.
@@ -80,7 +75,7 @@ impl<'a> Scale<'a> {
     }
 
     /// Values with their labels.
-    fn labels(&self) -> Vec<(f64, String)> {
+    pub(super) fn labels(&self) -> Vec<(f64, String)> {
         match self {
             Self::Linear(low, high) => {
                 let step = round_step((high - low) / LABELS);
@@ -126,61 +121,6 @@ impl<'a> Scale<'a> {
     pub(super) fn height_of_labels(&self, is_slanted: bool) -> f64 {
         if is_slanted { 20.0 + self.widest_label() * SLANT.0 } else { 22.0 }
     }
-
-    pub(super) fn draw_below(&self, text: &mut String, canvas: &Canvas, is_slanted: bool) {
-        let (top, bottom) = (canvas.area.top, canvas.area.top + canvas.area.height);
-        let mut labels = String::new();
-        let (mut grid, mut zero) = (String::new(), String::new());
-        for (value, label) in self.labels() {
-            let x = canvas.x(value);
-            let line = if self.is_zero(value) { &mut zero } else { &mut grid };
-            let _ = write!(line, "M{x:.2} {top:.2}V{bottom:.2}");
-            let label = escaped(&label);
-            let below = bottom + 16.0;
-            let _ = if is_slanted {
-                write!(
-                    labels,
-                    "<text transform=\"translate({x:.2} {below:.2}) rotate(-35)\" text-anchor=\"end\">{label}</text>"
-                )
-            } else {
-                write!(labels, "<text x=\"{x:.2}\" y=\"{below:.2}\" text-anchor=\"middle\">{label}</text>")
-            };
-        }
-        self.draw_lines(text, &grid, &zero);
-        text.push_str(&labels);
-    }
-
-    pub(super) fn draw_beside(&self, text: &mut String, canvas: &Canvas) {
-        let (left, right) = (canvas.area.left, canvas.area.left + canvas.area.width);
-        let mut labels = String::new();
-        let (mut grid, mut zero) = (String::new(), String::new());
-        for (value, label) in self.labels() {
-            let y = canvas.y(value);
-            let line = if self.is_zero(value) { &mut zero } else { &mut grid };
-            let _ = write!(line, "M{left:.2} {y:.2}H{right:.2}");
-            let (beside, down) = (left - 6.0, y + 4.0);
-            let label = escaped(&label);
-            let _ = write!(labels, "<text x=\"{beside:.2}\" y=\"{down:.2}\" text-anchor=\"end\">{label}</text>");
-        }
-        self.draw_lines(text, &grid, &zero);
-        text.push_str(&labels);
-    }
-
-    /// Names have no lines between the labels.
-    fn draw_lines(&self, text: &mut String, grid: &str, zero: &str) {
-        if matches!(self, Self::Names(_)) {
-            return;
-        }
-        let _ = write!(text, "<path class=\"grid\" d=\"{grid}\" stroke=\"{GRID}\"/>");
-        if !zero.is_empty() {
-            let _ = write!(text, "<path class=\"zero\" d=\"{zero}\" stroke=\"{ZERO}\"/>");
-        }
-    }
-
-    /// Whether a value is the zero of an axis with values on both sides of it.
-    fn is_zero(&self, value: f64) -> bool {
-        matches!(self, Self::Linear(low, _) if *low < 0.0) && value == 0.0
-    }
 }
 
 /// Round numbers between two decadic logarithms, with labels in full.
@@ -221,7 +161,7 @@ fn extent(plot: &Plot, axis: usize) -> Vec<f64> {
         }
     }
     if plot.is_stacked && has_values {
-        all.extend(stacked(plot));
+        all.extend(plot.stacked());
     }
     all
 }

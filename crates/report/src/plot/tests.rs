@@ -1,5 +1,4 @@
 use super::*;
-use crate::figures::{Figure, style};
 
 fn figure(plot: Plot) -> Figure {
     Figure { id: "f".to_owned(), title: "A < B".to_owned(), caption: String::new(), plot }
@@ -215,10 +214,10 @@ fn many_names_of_a_legend_stand_in_columns_inside_of_the_picture() {
         let begin = svg[..svg.find(&format!(">{name}</text>")).unwrap()].rfind('<').unwrap();
         let element = svg[begin..].split('>').next().unwrap();
         let [x, y] = ["x", "y"].map(|axis| attribute(element, "text", axis)[0]);
-        (x, y, x + words::width(name, draw::FONT))
+        (x, y, x + words::width(name, layout::FONT))
     });
     let places: Vec<_> = places.collect();
-    assert!(places.iter().all(|(_, _, end)| *end <= draw::WIDTH), "{places:?}");
+    assert!(places.iter().all(|(_, _, end)| *end <= layout::WIDTH), "{places:?}");
     // The second row begins below the first, and its names below those of the first.
     let columns = places.iter().filter(|(_, y, _)| *y == places[0].1).count();
     assert!((2..19).contains(&columns), "{places:?}");

@@ -1,7 +1,10 @@
 //! What a pointer over a mark shows: its values with their units.
 
-use super::{Axis, AxisKind, Plot, words::escaped};
-use crate::findings::number;
+use super::{
+    model::{Axis, AxisKind, Plot},
+    words::escaped,
+};
+use crate::number::number;
 
 /// Points of a plot that have tooltips: with more of them, they lie so close that a pointer cannot choose one, and would fill the page.
 const MOST_POINTS: usize = 300;

@@ -7,8 +7,7 @@ use super::{
     section::{Line, Table, number},
 };
 use crate::{
-    figures::style,
-    plot::{self, Axis, Dash, Plot},
+    plot::{self, Axis, Dash, Plot, style},
     quantiles::{ascending, quantile},
 };
 

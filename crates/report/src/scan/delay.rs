@@ -8,7 +8,7 @@ use super::{
     rows::{Key, OTHERS, Row, Rows},
     section::{Count, Line, Section, Table, number, percent, tenth},
 };
-use crate::figures::Figure;
+use crate::plot::Figure;
 
 /// CDNs of the table.
 const MOST_CDNS: usize = 40;

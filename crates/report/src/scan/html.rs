@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use quiclab_units::shown;
 
 use super::{
-    ScanReport,
+    report::ScanReport,
     rows::label,
     section::{Line, Section, Table},
 };
-use crate::html::{page, picture};
+use crate::page::{page, picture};
 
 /// The page. It needs no network.
 pub fn render_scan_html(report: &ScanReport) -> String {

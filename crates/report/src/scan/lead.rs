@@ -11,8 +11,7 @@ use super::{
     section::{Count, Line, Section, Table, milliseconds, number, percent, tenth},
 };
 use crate::{
-    figures::{Figure, style},
-    plot::{Axis, Content, Plot, Quartiles},
+    plot::{Axis, Content, Figure, Plot, Quartiles, style},
     quantiles::ascending,
 };
 

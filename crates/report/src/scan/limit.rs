@@ -8,8 +8,7 @@ use super::{
     section::{Count, Line, Section, Table, milliseconds, number, percent, tenth},
 };
 use crate::{
-    figures::{Figure, style},
-    plot::{self, Axis, Mark, Plot},
+    plot::{self, Axis, Figure, Mark, Plot, style},
     quantiles::{ascending, quantile},
 };
 

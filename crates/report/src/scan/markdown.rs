@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::{
-    ScanReport,
     html::STUDY,
+    report::ScanReport,
     rows::label,
     section::{Line, Table},
 };
-use crate::markdown::escaped;
+use crate::markdown::text::escaped;
 
 /// Every table, and the captions of the pictures, which only the page has.
 pub fn render_scan_markdown(report: &ScanReport) -> String {

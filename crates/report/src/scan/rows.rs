@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use quiclab_metrics::FirstAnswer;
 use quiclab_units::shown;
 
-use super::ScanReportRow;
+use super::report_row::ScanReportRow;
 
 /// What `outcome` says of a handshake that completed.
 pub(super) const COMPLETED: &str = "completed";
@@ -68,6 +68,11 @@ impl Row {
     /// Days since 1970, in UTC.
     pub fn day(&self) -> u64 {
         self.time_ns / NANOSECONDS_PER_DAY
+    }
+
+    /// Whether the first answer was ACK and ServerHello in one datagram.
+    pub fn is_coalesced(&self) -> bool {
+        self.answer == Some(FirstAnswer::Coalesced)
     }
 
     /// Whether the server acknowledged the ClientHello in an Initial packet.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::figures::Figure;
+use crate::plot::Figure;
 
 /// A part of the report.
 pub(super) struct Section {
@@ -102,7 +102,7 @@ pub(super) fn tenth(value: Option<f64>) -> String {
 
 /// The value with four digits, or a dash.
 pub(super) fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| crate::columns::NOTHING.to_owned(), crate::findings::number)
+    value.map_or_else(|| crate::columns::NOTHING.to_owned(), crate::number::number)
 }
 
 /// Nanoseconds as milliseconds.

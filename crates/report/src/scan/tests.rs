@@ -1,6 +1,9 @@
 use crate::plot::{Content, Trace};
 
-use super::{section::Line, *};
+use super::{
+    section::{Line, Section},
+    *,
+};
 
 mod courses;
 mod shapes;

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{
+    course::{Clock, Course, NO_GROUP},
     date::date,
-    week::{Clock, Course, NO_GROUP},
 };
 use crate::{
-    figures::{Figure, style},
-    plot::{Axis, Content, Line, Mark, Plot},
+    plot::{Axis, Content, Figure, Line, Mark, Plot, style},
     quantiles::{ascending, quantile},
 };
 

@@ -10,14 +10,23 @@ mod words;
 
 use quiclab_experiment::scenario::{FigureKind, FigureSpec, Labels};
 
-use super::Group;
-use crate::{
-    figures::{Figure, style},
-    plot::{Axis, Bars, Content, Line, Mark, Plot},
-};
+use super::{group::Group, report::ScenarioReport};
+use crate::plot::{self, Axis, Bars, Content, Figure, Line, Mark, Plot, style};
 use axis::Across;
 use curves::Curve;
 use members::members;
+
+/// Every picture that has something to show: its name, and the text of its SVG file.
+pub fn render_scenario_figures(report: &ScenarioReport) -> Vec<(String, String)> {
+    let groups = Group::all(report);
+    figures(report, &groups).map(|figure| (figure.id.clone(), plot::file(&figure))).collect()
+}
+
+/// The pictures, in the order of the file.
+pub(super) fn figures(report: &ScenarioReport, groups: &[Group]) -> impl Iterator<Item = Figure> {
+    let all = report.figures.iter().enumerate();
+    all.flat_map(|(number, spec)| draw(number, spec, groups, &report.labels))
+}
 
 /// The pictures of one `[[figure]]`; none where there is nothing to draw, and several where a grid has settings besides its axes.
 pub(super) fn draw(number: usize, spec: &FigureSpec, groups: &[Group], labels: &Labels) -> Vec<Figure> {

@@ -5,8 +5,15 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use quiclab_experiment::scenario::Labels;
 
-use super::{Group, ScenarioReport, figures, heading, metric_names, scenario_findings, terminal::unfinished};
-use crate::html::{expectations, failures, page, picture};
+use super::{
+    figure::figures,
+    findings::scenario_findings,
+    group::{Group, metric_names},
+    metric::heading,
+    report::ScenarioReport,
+    terminal::unfinished,
+};
+use crate::page::{expectations, failures, page, picture};
 
 /// The page.
 pub fn render_scenario_html(report: &ScenarioReport) -> String {

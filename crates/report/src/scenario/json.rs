@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Group, ScenarioReport, metric_names, scenario_findings};
+use super::{
+    findings::scenario_findings,
+    group::{Group, metric_names},
+    report::ScenarioReport,
+};
 use crate::json::statistics;
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name.

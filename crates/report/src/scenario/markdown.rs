@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use super::{
-    Group, ScenarioReport, heading,
+    group::Group,
+    metric::heading,
+    report::ScenarioReport,
     terminal::{BRIEF, unfinished},
 };
-use crate::markdown::escaped;
+use crate::markdown::text::escaped;
 
 /// The table of the terminal, with every row; warnings and failures.
 pub fn render_scenario_markdown(report: &ScenarioReport) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Group, ScenarioReport, heading, scenario_findings};
+use super::{findings::scenario_findings, group::Group, metric::heading, report::ScenarioReport};
 use crate::{
     findings::render_findings,
     terminal::{DEFAULT_WIDTH, table},

@@ -7,8 +7,13 @@ use quiclab_experiment::{
     scenario::{CompareAs, FigureSpec, Labels, quantity_of},
 };
 
-use super::{Group, ScenarioRow, figure};
-use crate::{figures::Figure, findings::Shown, groups, input::ReportInput};
+use super::{figure, group::Group, report::ScenarioRow};
+use crate::{
+    groups,
+    input::{ReportInput, RunRow},
+    plot::Figure,
+    quantity::Shown,
+};
 
 /// The pictures, in the order of the file.
 pub(crate) fn transfer_figures(input: &ReportInput, groups: &[groups::Group]) -> Vec<Figure> {
@@ -34,7 +39,7 @@ pub(crate) fn transfer_figures(input: &ReportInput, groups: &[groups::Group]) ->
 
 /// The runs of a group as those of scenarios are, with the metrics of a figure.
 fn rows(group: &groups::Group, settings: &BTreeMap<String, String>, metrics: &[String]) -> Vec<ScenarioRow> {
-    let row = |run: &&crate::input::RunRow| {
+    let row = |run: &&RunRow| {
         let value = |name: &String| Some((name.clone(), run.metrics.metrics.value(name).flatten()?));
         ScenarioRow {
             folder: run.folder.clone(),

@@ -4,9 +4,14 @@ use std::fmt::Write as _;
 
 use quiclab_metrics::SeriesPoint;
 
-use super::RunPage;
-use super::axis::{label, round_step, ticks};
-use crate::{figures::style::colour, host::HostPictures, plot::escaped};
+use super::{
+    axis::{label, round_step, ticks},
+    run_page::RunPage,
+};
+use crate::{
+    host::HostPictures,
+    plot::{escaped, style::colour},
+};
 
 /// Measures of the whole figure, and of where curves are drawn in it.
 pub(super) const WIDTH: f64 = 1_140.0;
@@ -119,6 +124,11 @@ fn lane(title: String, height: f64, colour: &'static str, stretches: Vec<Stretch
 /// Where a time lies in the figure, not zoomed.
 pub(super) fn x(time_ns: u64, duration_ns: u64) -> f64 {
     LEFT + PLOT_WIDTH * time_ns as f64 / duration_ns.max(1) as f64
+}
+
+/// The figure of [`render_run_html`](crate::render_run_html) alone, as an SVG file.
+pub fn render_run_svg(page: &RunPage) -> String {
+    svg(&panels(page), page.timeline.duration_ns)
 }
 
 /// A whole file.

@@ -4,12 +4,12 @@ use maud::{Markup, PreEscaped, html};
 use quiclab_experiment::settings_text;
 use quiclab_metrics::{Evidence, MOST_DROPS, TIMELINE_POINTS, judge};
 
-use super::{RunPage, render_run_svg};
+use super::{draw::render_run_svg, host, run_page::RunPage};
 use crate::columns::{COLUMNS, NOTHING};
-use crate::html::page_with;
 use crate::notes::QLOG_NOTE;
+use crate::page::page_with;
+use crate::path_summary::html::of_run;
 use crate::verdicts::verdict_list;
-use crate::{host, path_summary};
 
 const STYLE: &str = include_str!("timeline.css");
 const SCRIPT: &str = include_str!("zoom.js");
@@ -40,7 +40,7 @@ pub fn render_run_html(page: &RunPage) -> String {
             }
         }
         @for note in notes(page) { p.note { (note) } }
-        @if let Some(path) = &page.path { (path_summary::of_run(path)) }
+        @if let Some(path) = &page.path { (of_run(path)) }
         (host::of_run(page))
         (bursts(page))
         details { summary { "Every metric" } (metrics(page)) }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::{Difference, differences, label};
 
-use super::{super::style, Figure, Scene, goodput, values};
+use super::{super::scene::Scene, goodput, values};
 use crate::{
-    plot::{Axis, Content, Plot, Quartiles},
+    plot::{Axis, Content, Figure, Plot, Quartiles, style},
     quantiles::ascending,
 };
 
 /// A picture by a setting with fewer values would show no course.
 const FEWEST: usize = 3;
 
-pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
+pub(crate) fn draw(scene: &Scene) -> Option<Figure> {
     let groups = scene.groups;
     let column = goodput(groups);
     let all = differences(&groups.iter().map(|group| group.settings).collect::<Vec<_>>());

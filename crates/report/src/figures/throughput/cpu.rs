@@ -1,12 +1,12 @@
 //! What the CPU time of both ends goes to, beside what the machine can do at best.
 
-use super::{Figure, Scene, goodput};
+use super::{super::scene::Scene, goodput};
 use crate::{
     bars::{Bars, plot},
-    columns::Column,
-    figures::goodput::column,
+    columns::{Column, column_of},
     groups::Group,
     input::MachineLimits,
+    plot::Figure,
 };
 
 /// The ends of a transfer, whose responses the server sends: names, and metrics of their CPU time and of the kernel's share of it.
@@ -15,13 +15,13 @@ const ENDS: [(&str, &str, &str); 2] = [
     ("client", "client_cpu_s_per_gb", "client_kernel_cpu_share"),
 ];
 
-pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
+pub(crate) fn draw(scene: &Scene) -> Option<Figure> {
     let goodput = goodput(scene.groups);
     let mut bars = Vec::new();
     for group in scene.groups {
         for (end, (name, cpu, kernel)) in ENDS.into_iter().enumerate() {
             // Seconds per gigabyte are nanoseconds per byte.
-            let (Some(whole), kernel) = (mean(group, column(cpu)), mean(group, column(kernel))) else { continue };
+            let (Some(whole), kernel) = (mean(group, column_of(cpu)), mean(group, column_of(kernel))) else { continue };
             let share = reached(group, goodput, scene.machine).filter(|_| end == 0);
             let share = share.map_or(String::new(), |share| format!(", {:.0} % of the best", 100.0 * share));
             let cryptography = scene.machine.map(|machine| machine.cryptography[end]);

@@ -2,11 +2,11 @@
 
 use quiclab_metrics::Estimate;
 
-use super::{super::style, Figure, Scene, goodput, values};
+use super::{super::scene::Scene, goodput, values};
 use crate::{
     findings::Repeated as _,
     groups::Group,
-    plot::{Axis, Content, Plot},
+    plot::{Axis, Content, Figure, Plot, style},
 };
 
 /// One minus the level of the intervals.
@@ -22,7 +22,7 @@ struct Entry {
     high: f64,
 }
 
-pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
+pub(crate) fn draw(scene: &Scene) -> Option<Figure> {
     let groups = scene.groups;
     // In virtual time repetitions differ by what is random in the experiment, not by what the machine did.
     if !groups.iter().all(Group::is_sample) {

@@ -6,15 +6,14 @@ use quiclab_experiment::scenario::{CompareAs, FigureSpec, Labels};
 use quiclab_metrics::Summary;
 
 use super::{
-    Group,
+    super::group::Group,
     axis::Values,
     members::{Member, members, without},
     words,
 };
 use crate::{
-    figures::{Figure, style},
-    findings::number,
-    plot::{Axis, Cell, Cells, Content, Plot},
+    number::number,
+    plot::{Axis, Cell, Cells, Content, Figure, Plot, style},
 };
 
 /// Colours from few to much, light enough for black numbers.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quiclab_experiment::scenario::{Compare, CompareAs, FigureSpec, GROUPS, Quantity, TIME, follows, quantity_of};
 use quiclab_metrics::Estimate;
 
-use super::{super::ScenarioRow, Group};
+use super::super::{group::Group, report::ScenarioRow};
 
 /// All repetitions of one setting.
 pub(super) struct Member<'a> {

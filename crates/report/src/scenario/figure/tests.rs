@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::scenario::{Compare, CompareAs, TIME};
 
-use super::{super::ScenarioRow, axis::Across, curves::curves, *};
+use super::{super::report::ScenarioRow, axis::Across, curves::curves, *};
 use crate::plot::{AxisKind, Cells};
 
 /// Runs with these settings, one for each of the values of every metric.

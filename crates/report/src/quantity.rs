@@ -2,9 +2,7 @@
 
 use quiclab_experiment::LOST_BYTES;
 
-use crate::columns::COLUMNS;
-
-use super::number;
+use crate::{columns::COLUMNS, number::number};
 
 /// A metric as people read it.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use quiclab_experiment::{Until, run::is_sample};
 use quiclab_metrics::{Drift, Modes, Precision, holm, outliers};
 
+use super::group::{Group, GroupWarning};
 use crate::{
-    findings::{Shown, number},
-    groups::{Group, GroupWarning},
     input::{ReportInput, RunRow},
+    number::number,
+    quantity::Shown,
 };
 
 /// The chance of a warning of drift in a report without any, however many settings and metrics it has.
@@ -38,7 +39,7 @@ pub(crate) fn warnings(groups: &[Group], input: &ReportInput) -> Vec<Vec<GroupWa
     }
     if let Some(until) = &input.until {
         for (group, found) in groups.iter().zip(&mut all) {
-            found.extend(not_enough(&values_of(group, &until.metric), group.runs.len(), until));
+            found.extend(not_enough(&group.values(&until.metric), group.runs.len(), until));
         }
     }
     all
@@ -138,32 +139,4 @@ fn not_enough(values: &[f64], runs: usize, until: &Until) -> Option<GroupWarning
         number(until.percent())
     );
     Some(GroupWarning { code: "interval_too_wide".to_owned(), message, runs })
-}
-
-fn values_of(group: &Group, metric: &str) -> Vec<f64> {
-    group.runs.iter().filter_map(|run| run.metrics.metrics.value(metric).flatten()).collect()
-}
-
-/// The repetitions of one setting, as the rule that repeats them sees them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Repetition {
-    /// What runs of these settings share: [`group_key`](crate::group_key).
-    pub key: String,
-    /// Name of the settings.
-    pub label: String,
-    /// Values of the metric.
-    pub values: Vec<f64>,
-    /// The highest number of a repetition that has a record.
-    pub last: u32,
-}
-
-/// The repetitions of every setting of a report, with the metric that decides.
-pub fn repetitions(input: &ReportInput, metric: &str) -> Vec<Repetition> {
-    let of_group = |group: &Group| Repetition {
-        key: quiclab_experiment::settings_text(group.settings),
-        label: group.label.clone(),
-        values: values_of(group, metric),
-        last: group.runs.iter().map(|run| run.run.repetition).max().unwrap_or(0),
-    };
-    Group::all(input).iter().map(of_group).collect()
 }
