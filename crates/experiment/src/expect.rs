@@ -9,7 +9,10 @@ use crate::{
     error::ExperimentError,
     file::{Reader, Table},
     run::Settings,
-    settings::{all, find, stages::list_unless},
+    settings::{
+        draft::{all, find},
+        one_stage::list_unless,
+    },
     text::setting_text,
     value::{inline, plain},
 };

@@ -12,7 +12,10 @@ use std::path::Path;
 use quiclab_path::scenario::CrossTraffic;
 use toml::{Table, Value};
 
-use crate::settings::{INCLUDE, SCENARIO, stages::LISTS, value_parser::Refused};
+use crate::settings::{
+    stages::{INCLUDE, LISTS, SCENARIO},
+    value_parser::Refused,
+};
 
 /// The longest path in a file of its own, and the longest trace of delays: more than a million steps.
 const MOST_TEXT_BYTES: u64 = 16 << 20;

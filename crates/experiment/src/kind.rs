@@ -4,7 +4,11 @@ use toml::Value;
 
 use crate::{
     scenario,
-    settings::{Draft, all, find, setting_keys, value_parser::Refused},
+    settings::{
+        draft::{Draft, all, find},
+        setting_keys,
+        value_parser::Refused,
+    },
 };
 
 /// One kind of file.

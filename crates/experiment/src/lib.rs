@@ -42,8 +42,9 @@ pub use plan::{Difference, Overrides, Plan, differences, label, labels};
 pub use published::{CURVES, Published};
 pub use repetitions::{Repetitions, Until};
 pub use resolve::{first_acks, server_test_case};
+pub use run::identity::{IDENTITY_VERSION, RELEASE};
 pub use settings::{
-    IDENTITY_VERSION, PATCHED_KERNEL, RELEASE, changed_settings, foreign_setting, setting_about, setting_keys,
-    setting_words, settings_reference, testbed_only,
+    PATCHED_KERNEL, changed_settings, foreign_setting, setting_about, setting_keys, setting_words, settings_reference,
+    testbed_only,
 };
 pub use text::{setting_list, setting_text, settings_differences, settings_text};

@@ -19,7 +19,10 @@ use crate::{
     scenario::FigureSpec,
     sections::{Assignment, Origin},
     set,
-    settings::{Draft, find, setting_keys, stages},
+    settings::{
+        draft::{Draft, find},
+        setting_keys, stages,
+    },
     skipped::{Skipped, Unclaimed},
     stack::{Role, StackManifest, named},
     text::{canonical, setting_text, setting_texts, settings_text},
