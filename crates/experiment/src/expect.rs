@@ -7,9 +7,9 @@ use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
-    file::{Reader, Table},
-    run::Settings,
+    reader::{Reader, Table},
     settings::{
+        Settings,
         draft::{all, find},
         one_stage::list_unless,
     },
