@@ -7,9 +7,12 @@ use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
-    file::{Reader, Table},
-    run::Settings,
-    settings::{all, find, stages::list_unless},
+    reader::{Reader, Table},
+    settings::{
+        Settings,
+        draft::{all, find},
+        one_stage::list_unless,
+    },
     text::setting_text,
     value::{inline, plain},
 };

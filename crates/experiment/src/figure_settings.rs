@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    run::Settings,
-    settings::{setting_keys, stages::list_unless},
+    settings::{Settings, one_stage::list_unless, setting_keys},
     text::{setting_text, setting_texts},
 };
 

@@ -1,6 +1,9 @@
 //! Names of the folders of records: for people, who look for one, and with the identity at the end, for programs.
 
-use crate::{plan::Difference, run::Settings};
+use crate::{
+    differences::{Difference, differences},
+    settings::Settings,
+};
 
 /// Characters of a stack's name, and of what tells a run from the others. With the rest of the name they stay well below the 255
 /// bytes that file systems take.
@@ -28,7 +31,7 @@ pub(crate) fn of_stack(name: &str) -> String {
 /// What tells each of several settings apart, as part of a folder's name: `cubic-gso_on`. Settings that do not fit are not named.
 pub(crate) fn labels(all: &[Settings]) -> Vec<String> {
     let all: Vec<_> = all.iter().collect();
-    crate::plan::differences(&all).iter().map(|differences| label(differences)).collect()
+    differences(&all).iter().map(|differences| label(differences)).collect()
 }
 
 fn label(differences: &[Difference]) -> String {

@@ -4,6 +4,7 @@
 //! Whoever wrote the experiment chose these files, and they may be files of the user that are none of his business. So a file that is
 //! refused is told by its name, by the place in it and by what was expected there, and never by what it contains.
 
+pub(crate) mod files;
 mod included;
 mod trace;
 
@@ -12,53 +13,13 @@ use std::path::Path;
 use quiclab_path::scenario::CrossTraffic;
 use toml::{Table, Value};
 
-use crate::settings::{INCLUDE, SCENARIO, stages::LISTS, value_parser::Refused};
+use files::{Includes, MOST_TEXT_BYTES, NamedBy};
+use trace::Traces;
 
-/// The longest path in a file of its own, and the longest trace of delays: more than a million steps.
-const MOST_TEXT_BYTES: u64 = 16 << 20;
-/// The longest trace of a rate: some 30 million opportunities.
-const MOST_TRACE_BYTES: u64 = 256 << 20;
-
-/// A file that an experiment names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NamedFile<'a> {
-    /// The experiment file.
-    pub experiment: &'a str,
-    /// The name, relative to the folder of the experiment file.
-    pub name: &'a str,
-    /// The folder outside of which nothing may be read, relative to that of the experiment file and empty for that itself. `None` where
-    /// the user named the file on the command line.
-    pub below: Option<&'a str>,
-    /// A longer file is refused before it is read.
-    pub most_bytes: u64,
-}
-
-/// Gives the text of a file that an experiment names. The error says why there is none, without the name.
-pub type ReadInclude = fn(&NamedFile<'_>) -> Result<String, String>;
-
-/// Refuses every file, for experiments that may name no other files.
-pub(crate) fn read_nothing(_: &NamedFile<'_>) -> Result<String, String> {
-    Err("a file cannot be named here".to_owned())
-}
-
-/// Reads the files that one experiment names.
-#[derive(Clone, Copy)]
-pub(crate) struct Includes<'a> {
-    /// The experiment file.
-    pub(crate) experiment: &'a str,
-    pub(crate) read: ReadInclude,
-    /// Who named the file.
-    pub(crate) named_by: NamedBy,
-}
-
-/// Who named a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NamedBy {
-    /// The experiment file: it may name what is below its folder.
-    Experiment,
-    /// The user, on the command line: any file.
-    User,
-}
+use crate::settings::{
+    stages::{INCLUDE, LISTS, SCENARIO},
+    value_parser::Refused,
+};
 
 impl Includes<'_> {
     /// The value of a setting with the contents of files in place of their names.
@@ -90,19 +51,6 @@ impl Includes<'_> {
             other => Ok(other),
         }
     }
-
-    fn text(&self, name: &str, below: Option<&str>, most_bytes: u64) -> Result<String, String> {
-        (self.read)(&NamedFile { experiment: self.experiment, name, below, most_bytes })
-    }
-}
-
-/// Reads the traces that stages name.
-struct Traces<'a> {
-    includes: &'a Includes<'a>,
-    /// Names are relative to this folder, which is relative to that of the experiment file.
-    folder: &'a str,
-    /// The folder outside of which nothing may be read, as in [`NamedFile::below`].
-    below: Option<&'a str>,
 }
 
 /// A scenario of the interop runner, and its two lists.

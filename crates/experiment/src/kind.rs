@@ -3,8 +3,15 @@
 use toml::Value;
 
 use crate::{
-    scenario,
-    settings::{Draft, all, find, setting_keys, value_parser::Refused},
+    scenario::{
+        declaration::FLOWS,
+        settings::{check, keys},
+    },
+    settings::{
+        draft::{Draft, all, find},
+        setting_keys,
+        value_parser::Refused,
+    },
 };
 
 /// One kind of file.
@@ -72,11 +79,11 @@ pub(crate) static TRANSFERS: Kind = Kind {
 /// Many flows of models.
 pub(crate) static SCENARIOS: Kind = Kind {
     top: &["name", "title", "source", "seed", "matrix", "profile", "expect", "figure", "labels"],
-    sections: &["scenario", "bottleneck", scenario::FLOWS],
-    named_section: Some(scenario::FLOWS),
+    sections: &["scenario", "bottleneck", FLOWS],
+    named_section: Some(FLOWS),
     repetitions: "scenario.repetitions",
-    keys: || scenario::keys().collect(),
-    check: |key, value| scenario::check(key, value).map(|result| result.map_err(Refused::from)),
+    keys: || keys().collect(),
+    check: |key, value| check(key, value).map(|result| result.map_err(Refused::from)),
     present: |_| None,
     former_keys: Vec::new,
     has_series: true,

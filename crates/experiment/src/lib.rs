@@ -6,6 +6,8 @@
 //! run happens or what is measured.
 
 mod any_run;
+mod changes;
+mod differences;
 pub mod error;
 mod expect;
 mod figure_settings;
@@ -14,10 +16,13 @@ mod folder_names;
 mod hosts;
 mod includes;
 mod kind;
+mod matrix;
+mod overrides;
 mod own_stacks;
 mod plan;
 mod published;
 pub mod quantity;
+mod reader;
 mod reading;
 mod repetitions;
 mod resolve;
@@ -32,18 +37,21 @@ mod text;
 mod value;
 
 pub use any_run::AnyRun;
+pub use differences::{Difference, differences, label, labels};
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Compared, Expectation, LOST_BYTES, Subject};
 pub use figure_settings::figure_settings;
 pub use file::Experiment;
 pub use folder_names::id_of_folder;
-pub use includes::{NamedFile, ReadInclude};
-pub use plan::{Difference, Overrides, Plan, differences, label, labels};
+pub use includes::files::{NamedFile, ReadInclude};
+pub use overrides::Overrides;
+pub use plan::Plan;
 pub use published::{CURVES, Published};
 pub use repetitions::{Repetitions, Until};
 pub use resolve::{first_acks, server_test_case};
+pub use run::identity::{IDENTITY_VERSION, RELEASE};
 pub use settings::{
-    IDENTITY_VERSION, PATCHED_KERNEL, RELEASE, changed_settings, foreign_setting, setting_about, setting_keys,
-    setting_words, settings_reference, testbed_only,
+    PATCHED_KERNEL, changed_settings, foreign_setting, setting_about, setting_keys, setting_words, settings_reference,
+    testbed_only,
 };
 pub use text::{setting_list, setting_text, settings_differences, settings_text};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 use crate::{
+    changes::{Assignment, Changes, Origin},
     error::ExperimentError,
     file::Experiment,
     run::Run,
-    sections::{Assignment, Changes, Origin},
     stack::{Role, StackManifest, named},
 };
 

@@ -6,31 +6,29 @@ use quiclab_units::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::{
+    changes::{Assignment, Origin},
     error::{ExperimentError, nearest, nearest_word},
     expect::Expectation,
     file::Experiment,
     folder_names,
     kind::TRANSFERS,
+    matrix::{MOST_RUNS, combinations, described},
+    overrides::Overrides,
     own_stacks::unused,
     published::Published,
     repetitions::{Repetitions, Until},
     resolve::Refusal,
     run::{Run, Settings, word},
     scenario::FigureSpec,
-    sections::{Assignment, Origin},
     set,
-    settings::{Draft, find, setting_keys, stages},
+    settings::draft::{Draft, find},
     skipped::{Skipped, Unclaimed},
     stack::{Role, StackManifest, named},
-    text::{canonical, setting_text, setting_texts, settings_text},
-    value::inline,
+    text::{canonical, setting_text, settings_text},
 };
 
 /// Starts of transfers are shifted by less than this, so that repetitions meet the timers of the path at other phases.
 const LARGEST_SHIFT: Duration = Duration::from_millis(100);
-
-/// Larger plans are taken for a mistake: at a second a run this is more than a day.
-pub(crate) const MOST_RUNS: usize = 100_000;
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -65,20 +63,6 @@ pub struct Plan {
     pub until: Option<Until>,
     /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
     pub runs: Vec<Run>,
-}
-
-/// What a command line changes about a plan.
-#[derive(Clone, Debug, Default)]
-pub struct Overrides {
-    /// Number of repetitions instead of `workload.repetitions`.
-    pub repetitions: Option<u32>,
-    /// Settings that a run must have, as (dotted key, value); `stack` stands for `stack.name`.
-    pub filters: Vec<(String, String)>,
-    /// Settings that replace those of the file and of its profile, as (dotted key, text of the value): TOML, or a text
-    /// without its quotes. A list, or values with commas between, becomes an axis of the matrix.
-    pub settings: Vec<(String, String)>,
-    /// Names of the user's own stacks. Where the file names none of them, they take the place of those that it does name.
-    pub own_stacks: Vec<String>,
 }
 
 impl Experiment {
@@ -312,72 +296,6 @@ impl Experiment {
         }
         Ok(left)
     }
-}
-
-/// A short name for each of several settings: the stack, and what sets it apart from the others, such as
-/// `quiche, gso=off`. Equal settings get equal names.
-pub fn labels(all: &[&Settings]) -> Vec<String> {
-    all.iter().zip(differences(all)).map(|(settings, differences)| label(settings, &differences)).collect()
-}
-
-/// The stack of a run, and some of what sets it apart from others.
-pub fn label<'a>(settings: &Settings, differences: impl IntoIterator<Item = &'a Difference>) -> String {
-    let mut label = settings.stack.name.clone();
-    for (key, value) in differences {
-        // The section says nothing that the name of the key does not.
-        label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
-    }
-    label
-}
-
-/// Key and value of a setting that is not the same in all of several runs.
-pub type Difference = (&'static str, String);
-
-/// What sets each of several settings apart from the others, besides the stack that the run is about.
-pub fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
-    let mut texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
-    // Of lists with the same stages only what differs is worth naming.
-    for (key, list) in stages::LISTS.into_iter().zip([0, 1]) {
-        let lists: Vec<_> =
-            all.iter().map(|settings| [&settings.path.to_client, &settings.path.to_server][list]).collect();
-        let place = setting_keys().iter().position(|known| *known == key);
-        if let (Some(told), Some(place)) = (stages::told_apart(&lists), place) {
-            for (texts, told) in texts.iter_mut().zip(told) {
-                texts[place] = texts[place].take().map(|_| told);
-            }
-        }
-    }
-    // What differs between stacks only is each one's own default, and says little. What has no meaning in one run, because it goes with
-    // another queueing discipline, differs from nothing.
-    let differs = |key: usize| {
-        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
-        all.iter().zip(&texts).any(|(settings, texts)| {
-            let Some(text) = &texts[key] else { return false };
-            *first.entry(&settings.stack.name).or_insert(text) != text
-        })
-    };
-    let known = setting_keys();
-    let keys: Vec<_> = (0..known.len()).filter(|key| known[*key] != "stack.name").filter(|key| differs(*key)).collect();
-    let has = |texts: &Vec<Option<String>>, key: usize| Some((known[key], texts[key].clone()?));
-    texts.iter().map(|texts| keys.iter().filter_map(|key| has(texts, *key)).collect()).collect()
-}
-
-/// Every combination of one value per axis, the last axis changing fastest.
-pub(crate) fn combinations(axes: &[(String, Vec<Assignment>)]) -> Vec<Vec<&Assignment>> {
-    let mut all = vec![Vec::new()];
-    for (_, values) in axes {
-        all = all
-            .iter()
-            .flat_map(|before| values.iter().map(move |value| before.iter().copied().chain([value]).collect()))
-            .collect();
-    }
-    all
-}
-
-/// A combination in words, such as `stack.name = "quiche", path.rate = "40 Mbit/s"`.
-pub(crate) fn described(combination: &[&Assignment]) -> String {
-    let parts = combination.iter().map(|one| format!("{} = {}", one.key, inline(&one.value)));
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Drawn from a stream of its own. The modulo favours the smaller shifts by one part in 10^11, since 2^64 is so much

@@ -7,7 +7,7 @@ use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
-    file::Reader,
+    reader::Reader,
     value::{inline, plain},
 };
 

@@ -1,13 +1,15 @@
 //! From settings with gaps to settings without, and what does not go together.
 
+mod path;
+
 use quiclab_path::spec::StageSettings;
 use quiclab_units::{ByteCount, Duration};
 
 use crate::error::nearest_word;
 use crate::run::word as lowercase;
 use crate::settings::{
-    Certificate, Clock, Draft, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings,
-    TRANSFER, Thefts, Word as _, setting_words,
+    Certificate, Clock, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings, Thefts,
+    Word as _, draft::Draft, setting_words, workload::TRANSFER,
 };
 use crate::stack::{CONGESTION_CONTROL, CertificateDelay, StackManifest, common_http};
 

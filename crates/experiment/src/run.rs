@@ -1,14 +1,14 @@
 //! One run, fully resolved: no default is left open.
 
+pub(crate) mod identity;
+
 use std::collections::BTreeMap;
 
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
-use sha2::Digest as _;
 
 use crate::folder_names;
 pub use crate::hosts::{FairQueueing, Qdisc};
-use crate::settings::canonical_text;
 pub use crate::settings::{
     Analysis, Certificate, CertificateKey, Clock, CpuList, CrossControl, CrossTraffic, DEFAULT, FileContents, FirstAck,
     Forwarder, Gso, GsoRate, Hosts, Http, IpVersion, KeyExchange, Offloads, Pacing, Path, QdiscKind, Settings, Sim,
@@ -62,14 +62,6 @@ impl Run {
     /// Where the text is something else: no TOML, a key missing or unknown, a quantity without its unit.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
-    }
-
-    /// Identity of everything that can change the outcome: settings, seed, start shift, versions. 16 hexadecimal digits. Name
-    /// of the experiment and number of the repetition change nothing, and neither does a setting at the value that stands for what versions did that
-    /// did not have it.
-    pub fn id(&self, versions: &Versions) -> String {
-        let digest = sha2::Sha256::digest(canonical_text(self, versions));
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Name of the run's record: stack, label, repetition with at least two digits, identity, such as

@@ -1,116 +1,50 @@
 //! The sections of an experiment file and of its profiles: settings, and the matrix.
 
-use std::collections::BTreeSet;
-
-use toml::{Spanned, Value, de::DeValue};
+use toml::{Spanned, de::DeValue};
 
 use crate::{
+    changes::{Assignment, Changes, Origin},
     error::{ExperimentError, Place, nearest},
-    file::{Reader, Table},
-    includes::{Includes, NamedBy},
+    includes::files::{Includes, NamedBy},
     kind::Kind,
-    plan::MOST_RUNS,
-    scenario::ALTERNATIVES,
-    text::canonical,
+    matrix::MOST_RUNS,
+    reader::{Reader, Table},
+    text::quoted,
     value::{inline, plain},
 };
 
 /// Values of an axis. Each is looked at by itself, with its place in the file.
 const MOST_VALUES: usize = 10_000;
 
-/// What a file, or one of its profiles, sets.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Changes {
-    pub(crate) assignments: Vec<Assignment>,
-    /// Axes of the matrix: a key, and its values. No key stands in both.
-    pub(crate) matrix: Vec<(String, Vec<Assignment>)>,
-    /// Names of the tables in the section that has such, also of those that set nothing.
-    pub(crate) named: BTreeSet<String>,
-}
-
-/// A setting and its value.
-#[derive(Clone, Debug)]
-pub(crate) struct Assignment {
-    pub(crate) key: String,
-    pub(crate) value: Value,
-    pub(crate) origin: Origin,
-}
-
-/// Where a value was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// It was written in the file.
-    File(Place),
-    /// It was written in a `--set KEY=VALUE`.
-    Set,
-    /// It is a stack of the user's own, which replaces the stacks that the file names.
-    OwnStack,
-}
-
-impl Origin {
-    /// Its place in the file; `None` for the command line.
-    pub(crate) fn place(self) -> Option<Place> {
-        match self {
-            Origin::File(place) => Some(place),
-            Origin::Set | Origin::OwnStack => None,
-        }
-    }
-
-    /// What stands before a message about the value.
-    pub(crate) fn prefix(self) -> &'static str {
-        match self {
-            Origin::File(_) => "",
-            Origin::Set => "--set ",
-            Origin::OwnStack => "--stack: ",
-        }
-    }
-}
-
-impl Assignment {
-    /// The value as the settings of a run have it as text.
-    pub(crate) fn text(&self) -> String {
-        match &self.value {
-            Value::String(text) => canonical(text),
-            // As it is displayed, 1 and 1.0 are the same number.
-            Value::Float(number) => number.to_string(),
-            other => inline(other),
-        }
-    }
-}
-
-impl Changes {
-    /// Others win key by key: a key that they set, or make an axis, loses its value and its axis here. So does one that says the same in
-    /// another way, such as a buffer in packets instead of bandwidth-delay products.
-    pub(crate) fn overridden_by(self, others: Self) -> Self {
-        let is_set = |key: &str| others.values_of(key).next().is_some();
-        let is_replaced = |key: &String| {
-            let pairs = ALTERNATIVES.iter().filter(|pair| pair.contains(&key.as_str()));
-            is_set(key) || pairs.flatten().any(|key| is_set(key))
-        };
-        let kept = |key: &String| !is_replaced(key);
-        let assignments: Vec<_> = self.assignments.into_iter().filter(|set| kept(&set.key)).collect();
-        let matrix: Vec<_> = self.matrix.into_iter().filter(|(key, _)| kept(key)).collect();
-        Self {
-            assignments: assignments.into_iter().chain(others.assignments).collect(),
-            matrix: matrix.into_iter().chain(others.matrix).collect(),
-            named: self.named.into_iter().chain(others.named).collect(),
-        }
-    }
-
-    /// The keys that have values.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
-        let own = self.assignments.iter().map(|set| set.key.as_str());
-        own.chain(self.matrix.iter().map(|axis| axis.0.as_str()))
-    }
-
-    /// All values that a key has, whether by itself or as an axis.
-    pub(crate) fn values_of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Assignment> {
-        let own = self.assignments.iter().filter(move |set| set.key == key);
-        own.chain(self.matrix.iter().filter(move |axis| axis.0 == key).flat_map(|axis| &axis.1))
-    }
-}
-
 impl Reader<'_> {
+    /// What the file sets, with a profile or without.
+    pub(crate) fn all_changes(&self, root: &Table, profile: Option<&str>) -> Result<Changes, ExperimentError> {
+        Ok(self.changes(root, self.kind.top)?.overridden_by(self.profile(root, profile)?))
+    }
+
+    /// What the chosen profile changes; nothing without one.
+    fn profile(&self, root: &Table, chosen: Option<&str>) -> Result<Changes, ExperimentError> {
+        let mut profiles = Vec::new();
+        if let Some(tables) = root.get("profile") {
+            for (name, table) in self.table(tables, "profile")?.iter() {
+                let changes = self.changes(self.table(table, &format!("profile.{}", name.get_ref()))?, &[])?;
+                profiles.push((name.get_ref().as_ref(), changes));
+            }
+        }
+        let Some(chosen) = chosen else { return Ok(Changes::default()) };
+        let names: Vec<_> = profiles.iter().map(|(name, _)| *name).collect();
+        let expected = match names.as_slice() {
+            [] => "none, because the file has no profiles".to_owned(),
+            names => format!("one of {}", quoted(names)),
+        };
+        let hint = nearest(chosen, names).map(|near| format!("did you mean {near}?"));
+        let found = profiles.into_iter().find(|(name, _)| *name == chosen);
+        found.map(|(_, changes)| changes).ok_or_else(|| {
+            let message = format!("profile: found {chosen:?}, expected {expected}");
+            ExperimentError { file: self.file.to_owned(), place: None, message, hint }
+        })
+    }
+
     /// Settings, sections and the matrix of a table; `others` are its keys that are read elsewhere.
     pub(crate) fn changes(&self, table: &Table, others: &[&str]) -> Result<Changes, ExperimentError> {
         let mut changes = Changes::default();

@@ -6,10 +6,10 @@ use toml::{
 };
 
 use crate::{
+    changes::{Assignment, Changes, Origin},
     error::ExperimentError,
-    includes::{Includes, NamedBy, ReadInclude},
+    includes::files::{Includes, NamedBy, ReadInclude},
     kind::Kind,
-    sections::{Assignment, Changes, Origin},
     settings::value_parser::Refused,
     value::plain,
 };

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Display};
 
-use crate::settings::{Setting, Settings, all, find, stages::stage_text};
+use crate::settings::{
+    Settings,
+    draft::{Setting, all, find},
+    one_stage::stage_text,
+};
 use quiclab_units::{ByteCount, Duration, Rate};
 
 /// The value of a dotted setting as it would be written in a file, without quotes; quantities in their largest whole

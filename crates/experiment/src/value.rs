@@ -23,6 +23,11 @@ pub(crate) fn plain(value: &Spanned<DeValue>) -> Value {
     }
 }
 
+/// A value as TOML on one line, a string without its quotes.
+pub(crate) fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| inline(value), str::to_owned)
+}
+
 /// A value as TOML on one line.
 pub(crate) fn inline(value: &Value) -> String {
     match value {

@@ -8,7 +8,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Traces, trace};
+use super::trace::{self, Traces};
 use crate::{
     error::Place,
     settings::{stages::LISTS, value_parser::Refused},

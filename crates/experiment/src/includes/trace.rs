@@ -6,10 +6,19 @@ use quiclab_path::rate_trace::{DeliveryTrace, TraceError};
 use quiclab_units::Duration;
 use toml::{Table, Value};
 
-use super::{MOST_TEXT_BYTES, MOST_TRACE_BYTES, Traces};
+use super::files::{Includes, MOST_TEXT_BYTES, MOST_TRACE_BYTES};
 
 /// A delay, and the time of a step, are less than a day.
 const DAY_MS: u64 = 86_400_000;
+
+/// Reads the traces that stages name.
+pub(super) struct Traces<'a> {
+    pub(super) includes: &'a Includes<'a>,
+    /// Names are relative to this folder, which is relative to that of the experiment file.
+    pub(super) folder: &'a str,
+    /// The folder outside of which nothing may be read, as in [`NamedFile::below`](super::files::NamedFile::below).
+    pub(super) below: Option<&'a str>,
+}
 
 /// A stage that names a trace is refused: this says at which key, or in which file, and why.
 pub(super) struct Wrong {

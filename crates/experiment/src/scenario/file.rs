@@ -3,11 +3,11 @@
 use toml::de::{DeTable, DeValue};
 
 use crate::{
+    changes::{Changes, Origin},
     error::{ExperimentError, Place},
     expect::Expectation,
-    file::{Reader, Table},
     kind::SCENARIOS,
-    sections::{Changes, Origin},
+    reader::{Reader, Table},
 };
 
 use super::{figure::FigureSpec, labels::Labels};

@@ -8,7 +8,7 @@ use crate::reading::{
     word,
 };
 
-use super::settings::Setting;
+use super::declaration::Setting;
 
 /// The settings of a group of flows. Unlike in plans of transfers, nothing here is left to a stack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    changes::Changes,
     error::{ExperimentError, nearest},
-    sections::Changes,
 };
 
-use super::{FLOWS, file::Scenario, settings::of_flows};
+use super::{
+    declaration::{FLOWS, of_flows},
+    file::Scenario,
+};
 
 /// Checks the groups of flows that `set` names. A group that the file does not have is a mistyped one. A setting that every
 /// group has for itself cannot be given to all of them at once: it would change nothing.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FLOWS,
-    plan::{distinguishing, scenario_labels},
+    declaration::FLOWS,
+    texts::{distinguishing, scenario_labels},
 };
 use words::words_of;
 
@@ -129,7 +129,7 @@ fn last_words(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::keys;
+    use crate::scenario::settings::keys;
 
     fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()

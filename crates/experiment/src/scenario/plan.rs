@@ -6,23 +6,23 @@ use quiclab_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    changes::Assignment,
     error::{ExperimentError, nearest},
+    includes::files::read_nothing,
     kind::SCENARIOS,
-    plan::{MOST_RUNS, Overrides, combinations, described},
-    sections::Assignment,
+    matrix::{MOST_RUNS, combinations, described},
+    overrides::Overrides,
     set,
     text::canonical,
 };
 
 use super::{
-    FLOWS,
+    declaration::{FLOWS, of_flows, set},
     file::Scenario,
     flows::{self, CongestionControl, Flows, Recovery, WorkloadKind},
     groups::check_groups,
-    settings::{
-        self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, USUAL_DURATION, of_flows, set, usual_interval,
-    },
-    texts::is_computed,
+    settings::{self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, USUAL_DURATION, usual_interval},
+    texts::scenario_labels,
 };
 
 /// A group's name where the file gives none.
@@ -68,7 +68,7 @@ impl Scenario {
     /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes, a
     /// setting among the overrides that is not one, a setting that has no effect in any run.
     pub fn plan(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
-        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, crate::includes::read_nothing)?;
+        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, read_nothing)?;
         check_groups(self, &set)?;
         let changes = self.changes.clone().overridden_by(set.clone());
         let plan = Self { changes, ..self.clone() }.expand(overrides)?;
@@ -382,33 +382,4 @@ impl Flows {
         }
         Ok(())
     }
-}
-
-/// A short name for each of several settings: what sets it apart from the others, such as `pacing=off, buffer_bdp=0.25`.
-pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
-    let told = distinguishing(all);
-    let label = |texts: &BTreeMap<String, String>| {
-        let parts = told.iter().filter_map(|key| {
-            let name = key.strip_prefix("flows.").or(key.split_once('.').map(|(_, last)| last)).unwrap_or(key);
-            Some(format!("{name}={}", texts.get(key.as_str())?))
-        });
-        parts.collect::<Vec<_>>().join(", ")
-    };
-    all.iter().map(|texts| if told.is_empty() { "all runs".to_owned() } else { label(texts) }).collect()
-}
-
-/// The keys in which settings differ, without those that follow from others.
-pub(super) fn distinguishing(all: &[BTreeMap<String, String>]) -> Vec<&String> {
-    let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
-    let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
-    let is_computed = |key: &str| all.iter().all(|texts| is_computed(texts, key));
-    let differing: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
-    differing.into_iter().filter(|key| !is_repeated(key, all) && !is_computed(key)).collect()
-}
-
-/// What all flows share says it all; what a group has besides is told where they do not.
-fn is_repeated(key: &str, all: &[BTreeMap<String, String>]) -> bool {
-    let last = key.rsplit('.').next().unwrap_or_default();
-    let is_common = |texts: &BTreeMap<String, String>| texts.contains_key(&format!("{FLOWS}.{last}"));
-    key.matches('.').count() > 1 && all.iter().all(|texts| is_common(texts) || !texts.contains_key(key))
 }

@@ -11,12 +11,9 @@ use crate::reading::{
 };
 
 use super::{
-    FLOWS,
+    declaration::{Setting, of_flows, set},
     flows::{self, Flows},
 };
-
-/// A dotted key, and what puts a value in; its error says what is expected instead.
-pub(super) type Setting<T> = (&'static str, fn(&mut T, &Value) -> Result<(), String>);
 
 /// Every setting of a run. What each takes, and its default, stands in docs/reference/scenario-file.md.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -227,19 +224,6 @@ pub(crate) fn check(key: &str, value: &Value) -> Option<Result<(), String>> {
         Some((_, key)) => set(flows::SETTINGS, &mut Flows::default(), &key, value),
         None => set(SETTINGS, &mut Draft::default(), key, value),
     }
-}
-
-pub(super) fn set<T>(all: &[Setting<T>], into: &mut T, key: &str, value: &Value) -> Option<Result<(), String>> {
-    all.iter().find(|setting| setting.0 == key).map(|setting| (setting.1)(into, value))
-}
-
-/// Group that a key of flows names, if it names one, and the key without it.
-pub(super) fn of_flows(key: &str) -> Option<(Option<&str>, String)> {
-    let rest = key.strip_prefix(FLOWS)?.strip_prefix('.')?;
-    Some(match rest.rsplit_once('.') {
-        Some((group, last)) => (Some(group), format!("{FLOWS}.{last}")),
-        None => (None, key.to_owned()),
-    })
 }
 
 #[cfg(test)]

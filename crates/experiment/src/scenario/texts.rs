@@ -1,6 +1,6 @@
 //! Settings of scenarios as text: for claims, filters and labels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quiclab_units::Duration;
 use toml::{Table, Value};
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use crate::{expect::Comparable, value::inline};
 
 use super::{
-    FLOWS,
+    declaration::FLOWS,
     settings::{ScenarioSettings, usual_interval},
 };
 
@@ -70,7 +70,7 @@ pub fn follows(texts: &BTreeMap<String, String>, key: &str, from: &dyn Fn(&str) 
 }
 
 /// True for a setting that is the same as the one it follows from, or computed.
-pub(super) fn is_computed(texts: &BTreeMap<String, String>, key: &str) -> bool {
+fn is_computed(texts: &BTreeMap<String, String>, key: &str) -> bool {
     follows(texts, key, &|from| key == INTERVAL || texts.get(key) == texts.get(from))
 }
 
@@ -78,6 +78,35 @@ pub(super) fn is_computed(texts: &BTreeMap<String, String>, key: &str) -> bool {
 fn has_usual_interval(texts: &BTreeMap<String, String>) -> bool {
     let time = |key: &str| texts.get(key).and_then(|text| text.parse::<Duration>().ok());
     time(INTERVAL).zip(time(DURATION)).is_some_and(|(interval, duration)| interval == usual_interval(duration))
+}
+
+/// A short name for each of several settings: what sets it apart from the others, such as `pacing=off, buffer_bdp=0.25`.
+pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
+    let told = distinguishing(all);
+    let label = |texts: &BTreeMap<String, String>| {
+        let parts = told.iter().filter_map(|key| {
+            let name = key.strip_prefix("flows.").or(key.split_once('.').map(|(_, last)| last)).unwrap_or(key);
+            Some(format!("{name}={}", texts.get(key.as_str())?))
+        });
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    all.iter().map(|texts| if told.is_empty() { "all runs".to_owned() } else { label(texts) }).collect()
+}
+
+/// The keys in which settings differ, without those that follow from others.
+pub(super) fn distinguishing(all: &[BTreeMap<String, String>]) -> Vec<&String> {
+    let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
+    let is_computed = |key: &str| all.iter().all(|texts| is_computed(texts, key));
+    let differing: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
+    differing.into_iter().filter(|key| !is_repeated(key, all) && !is_computed(key)).collect()
+}
+
+/// What all flows share says it all; what a group has besides is told where they do not.
+fn is_repeated(key: &str, all: &[BTreeMap<String, String>]) -> bool {
+    let last = key.rsplit('.').next().unwrap_or_default();
+    let is_common = |texts: &BTreeMap<String, String>| texts.contains_key(&format!("{FLOWS}.{last}"));
+    key.matches('.').count() > 1 && all.iter().all(|texts| is_common(texts) || !texts.contains_key(key))
 }
 
 /// The texts of a scenario's settings are all that claims know of it.

@@ -6,15 +6,15 @@
 use toml::Value;
 
 use crate::{
+    changes::{Assignment, Changes, Origin},
     error::ExperimentError,
-    plan::combinations,
-    sections::{Assignment, Changes, Origin},
+    matrix::combinations,
 };
 
 use super::{
-    FLOWS,
+    declaration::{FLOWS, of_flows},
     file::Scenario,
-    settings::{ScenarioSettings, of_flows},
+    settings::ScenarioSettings,
 };
 
 /// Settings that have an effect only if another one has one of these values.

@@ -3,7 +3,6 @@
 use quiclab_units::{ByteCount, Duration};
 
 use super::{
-    Draft, Settings,
     declaration::section,
     value_parser::{Flag, ValueParser as _, size, time},
 };

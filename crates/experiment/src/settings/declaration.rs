@@ -1,15 +1,19 @@
 //! How a setting is declared: once, as a field of its section.
 //!
-//! [`section!`] makes of each section a type whose fields are its settings, and the list of their [`Setting`]s. Parsing, resolution, labels, the
-//! identity of a run, the text of a dry run, the reference, completion and errors follow from that list. What is left is the place where a testbed
-//! uses the value.
+//! [`section!`] makes of each section a type whose fields are its settings, and the list of their [`Declaration`]s. Parsing, resolution, labels,
+//! the identity of a run, the text of a dry run, the reference, completion and errors follow from that list. What is left is the place where a
+//! testbed uses the value.
 
 use toml::Value;
 
 use super::value_parser::Refused;
+use crate::value::text_of;
+
+/// Sections that belong to the testbed of their name. The others hold everywhere.
+const TESTBED_SECTIONS: [&str; 2] = ["vm", "sim"];
 
 /// One setting of a `D`, which a file fills in, and of an `S`, which is resolved.
-pub(crate) struct Setting<D, S> {
+pub(crate) struct Declaration<D, S> {
     /// Dotted key.
     pub(crate) key: &'static str,
     /// Keys that it had in earlier versions, the latest first. They are still understood.
@@ -43,6 +47,54 @@ pub(crate) struct Setting<D, S> {
     pub(crate) is_implied: fn(&S) -> bool,
 }
 
+impl<D, S> Declaration<D, S> {
+    /// Its section.
+    pub(crate) fn section(&self) -> &'static str {
+        self.key.split('.').next().unwrap_or_default()
+    }
+
+    /// What it is, on one line.
+    pub(crate) fn about(&self) -> String {
+        self.what.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The only testbeds that have it, with ", " between them; `None` for one that holds everywhere.
+    pub(crate) fn testbed(&self) -> Option<&'static str> {
+        self.only_on.or_else(|| TESTBED_SECTIONS.into_iter().find(|testbed| *testbed == self.section()))
+    }
+
+    /// The only testbeds that can do what the value asks for.
+    pub(crate) fn needed_testbed(&self, settings: &S) -> Option<&'static str> {
+        let value = (self.value)(settings)?;
+        if Some(&value) == (self.default)().as_ref() {
+            return None;
+        }
+        let text = text_of(&value);
+        let of_value = self.values_on.iter().find(|(own, _)| *own == text).map(|(_, testbed)| *testbed);
+        self.testbed().or(of_value)
+    }
+
+    /// The value as a file would have it, without quotes; quantities in their largest whole unit.
+    pub(crate) fn text(&self, settings: &S) -> Option<String> {
+        (self.value)(settings).as_ref().map(text_of)
+    }
+}
+
+/// Settings that have a section of this type among others.
+pub(crate) trait Contains<Section> {
+    /// The section.
+    fn section(&self) -> &Section;
+
+    /// The section, to be filled in.
+    fn section_mut(&mut self) -> &mut Section;
+}
+
+/// A section, and what it says of its settings to a `D` and an `S` that contain it.
+pub(crate) trait Section<D: 'static, S: 'static> {
+    /// Its settings, in the order of the reference.
+    const SETTINGS: &'static [Declaration<D, S>];
+}
+
 /// A variable of an endpoint's environment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {
@@ -72,13 +124,13 @@ pub(crate) enum Side {
 /// After the field, its type and its default stand, in this order:
 /// - `takes KIND`: what a file may write, with its range (`value_parser.rs`);
 /// - `default_said TEXT`: what the reference says of the default, where that depends on something;
-/// - `neutral VALUE`: what earlier versions did, which had no such setting ([`Setting::neutral`]);
+/// - `neutral VALUE`: what earlier versions did, which had no such setting ([`Declaration::neutral`]);
 /// - `formerly [KEY, ...]`: former keys, the latest first;
 /// - `sets VARIABLE of Side except TEXT`: the variable of the endpoints;
 /// - `on "TESTBED, ..."`: the only testbeds that have it; sections that are named after a testbed need no such word;
 /// - `values_on [(TEXT, TESTBED), ...]`: values that a single testbed has;
-/// - `when CONDITION`: other settings beside which it has a meaning;
-/// - `implied CONDITION`: others from which its value follows.
+/// - `when CONDITION`: other settings of the section beside which it has a meaning;
+/// - `implied by SECTION: CONDITION`: settings of that section from which its value follows.
 macro_rules! section {
     (
         $(#[doc = $about:literal])+
@@ -93,7 +145,7 @@ macro_rules! section {
                 $(, on $only:literal)?
                 $(, values_on [$($of:expr),+])?
                 $(, when $when:expr)?
-                $(, implied $implied:expr)?
+                $(, implied by $other:ty: $implied:expr)?
                 ;
             )+
         }
@@ -110,10 +162,14 @@ macro_rules! section {
             }
         }
 
-        impl $name {
-            /// Its settings, in the order of the reference.
-            pub(crate) const SETTINGS: &'static [$crate::settings::declaration::Setting<Draft, Settings>] = &[$(
-                $crate::settings::declaration::Setting {
+        impl<D, S> $crate::settings::declaration::Section<D, S> for $name
+        where
+            D: $crate::settings::declaration::Contains<$name> + 'static,
+            S: $crate::settings::declaration::Contains<$name> + 'static
+                $($(+ $crate::settings::declaration::Contains<$other>)?)+,
+        {
+            const SETTINGS: &'static [$crate::settings::declaration::Declaration<D, S>] = &[$(
+                $crate::settings::declaration::Declaration {
                     key: concat!(stringify!($section), ".", stringify!($field)),
                     formerly: &[$($($former),+)?],
                     what: &[$($what),+],
@@ -132,20 +188,28 @@ macro_rules! section {
                         except: $crate::settings::declaration::optional!($($except)?),
                     })?),
                     read: |draft, value| {
-                        draft.settings.$section.$field = $crate::settings::value_parser::ValueParser::read(&$takes, value)?;
+                        let section: &mut $name = $crate::settings::declaration::Contains::section_mut(draft);
+                        section.$field = $crate::settings::value_parser::ValueParser::read(&$takes, value)?;
                         Ok(())
                     },
-                    reset: |draft| draft.settings.$section.$field = $default,
+                    reset: |draft| {
+                        let section: &mut $name = $crate::settings::declaration::Contains::section_mut(draft);
+                        section.$field = $default;
+                    },
                     value: |settings| {
+                        let section: &$name = $crate::settings::declaration::Contains::section(settings);
                         $(
-                            let has_meaning: fn(&Settings) -> bool = $when;
-                            if !has_meaning(settings) {
+                            let has_meaning: fn(&$name) -> bool = $when;
+                            if !has_meaning(section) {
                                 return None;
                             }
                         )?
-                        $crate::settings::value_parser::ValueParser::write(&$takes, &settings.$section.$field)
+                        $crate::settings::value_parser::ValueParser::write(&$takes, &section.$field)
                     },
-                    is_implied: $crate::settings::declaration::either!($($implied)?; |_| false),
+                    is_implied: $crate::settings::declaration::either!($(|settings| {
+                        let is_implied: fn(&$other) -> bool = $implied;
+                        is_implied($crate::settings::declaration::Contains::section(settings))
+                    })?; |_| false),
                 },
             )+];
         }
@@ -172,4 +236,19 @@ macro_rules! either {
     };
 }
 
-pub(crate) use {either, optional, section};
+/// Says in which fields settings have their sections.
+macro_rules! contains {
+    ($settings:ty { $($section:ident: $type:ty),+ $(,)? }) => {
+        $(impl $crate::settings::declaration::Contains<$type> for $settings {
+            fn section(&self) -> &$type {
+                &self.$section
+            }
+
+            fn section_mut(&mut self) -> &mut $type {
+                &mut self.$section
+            }
+        })+
+    };
+}
+
+pub(crate) use {contains, either, optional, section};

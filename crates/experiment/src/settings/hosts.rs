@@ -3,8 +3,7 @@
 use quiclab_units::{ByteCount, Duration, Rate};
 
 use super::{
-    CpuList, Draft, Settings,
-    cpus::Cpus,
+    cpus::{CpuList, Cpus},
     declaration::section,
     path::{LARGEST_FRAME, LONGEST_DELAY},
     value_parser::{Flag, ValueParser as _, count, rate, size, time, word, words},
@@ -93,12 +92,12 @@ section! {
     }
 }
 
-fn has_fq(settings: &Settings) -> bool {
-    settings.hosts.server_qdisc == QdiscKind::Fq
+fn has_fq(hosts: &Hosts) -> bool {
+    hosts.server_qdisc == QdiscKind::Fq
 }
 
-fn has_etf(settings: &Settings) -> bool {
-    settings.hosts.server_qdisc == QdiscKind::Etf
+fn has_etf(hosts: &Hosts) -> bool {
+    hosts.server_qdisc == QdiscKind::Etf
 }
 
 words! {

@@ -10,7 +10,6 @@ use quiclab_path::{
 };
 
 use super::{
-    Draft, Settings,
     declaration::section,
     stages::{Included, Scenario, StageList, Stages},
     value_parser::{PacketNumbers, ValueParser as _, Word as _, count, rate, size, time, word, words},
@@ -40,9 +39,9 @@ section! {
         /// IP version
         ip: IpVersion = IpVersion::V4, takes word::<IpVersion>(), sets "QUICLAB_IP" of Both;
         /// the stages from server to client, in order. "bottleneck" uses the keys below
-        to_client: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied is_included;
+        to_client: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied by Path: is_included;
         /// the stages from client to server, in order
-        to_server: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied is_included;
+        to_server: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied by Path: is_included;
         /// a file with both lists, beside the experiment file ([paths](path.md#paths-to-include))
         include: Option<String> = None, takes Included, neutral None;
         /// what moves packets through the stages: the guest's kernel, or quiclab itself in user space, which does every stage
@@ -93,28 +92,28 @@ section! {
     }
 }
 
-fn is_included(settings: &Settings) -> bool {
-    settings.path.include.is_some() || settings.path.scenario.is_some()
+fn is_included(path: &Path) -> bool {
+    path.include.is_some() || path.scenario.is_some()
 }
 
-fn has_cross_traffic(settings: &Settings) -> bool {
-    settings.path.cross_traffic != CrossTraffic::None
+fn has_cross_traffic(path: &Path) -> bool {
+    path.cross_traffic != CrossTraffic::None
 }
 
-fn has_cross_tcp(settings: &Settings) -> bool {
-    settings.path.cross_traffic == CrossTraffic::Tcp
+fn has_cross_tcp(path: &Path) -> bool {
+    path.cross_traffic == CrossTraffic::Tcp
 }
 
-fn has_cross_udp(settings: &Settings) -> bool {
-    settings.path.cross_traffic == CrossTraffic::Udp
+fn has_cross_udp(path: &Path) -> bool {
+    path.cross_traffic == CrossTraffic::Udp
 }
 
-fn is_short_to_client(settings: &Settings) -> bool {
-    settings.path.to_client.is_bottleneck()
+fn is_short_to_client(path: &Path) -> bool {
+    path.to_client.is_bottleneck()
 }
 
-fn is_short_to_server(settings: &Settings) -> bool {
-    settings.path.to_server.is_bottleneck()
+fn is_short_to_server(path: &Path) -> bool {
+    path.to_server.is_bottleneck()
 }
 
 impl Path {

@@ -1,6 +1,9 @@
 //! The tables of docs/reference/experiment-file.md.
 
-use super::{Declaration, Setting, all};
+use super::{
+    declaration::Declaration,
+    draft::{Setting, all},
+};
 use crate::value::inline;
 
 /// What the reference says of a section before its table.

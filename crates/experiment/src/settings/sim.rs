@@ -3,7 +3,6 @@
 use quiclab_units::{Duration, Rate};
 
 use super::{
-    Draft, Settings,
     declaration::section,
     value_parser::{ValueParser as _, rate, time},
 };

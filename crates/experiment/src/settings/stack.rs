@@ -3,9 +3,8 @@
 use quiclab_units::Duration;
 
 use super::{
-    Draft, Settings,
     declaration::section,
-    hosts::QdiscKind,
+    hosts::{Hosts, QdiscKind},
     value_parser::{Quantity, Text, ValueParser as _, count, time, word, words},
 };
 
@@ -53,7 +52,7 @@ section! {
         /// the clock of the send times with `stack.pacing` = "txtime"; "fq" needs the first, "etf" the second
         txtime_clock: Option<Clock> = None, takes word::<Clock>().open(),
             default_said "what `hosts.server_qdisc` needs", sets "QUICLAB_TXTIME_CLOCK" of Sender except "monotonic",
-            implied |settings| matches!(settings.hosts.server_qdisc, QdiscKind::Fq | QdiscKind::Etf);
+            implied by Hosts: |hosts| matches!(hosts.server_qdisc, QdiscKind::Fq | QdiscKind::Etf);
         /// let HyStart++ (RFC 9406), or the older HyStart in the kernel's CUBIC, end slow start; for stacks with a switch for it
         hystart: Option<Switch> = None, takes word::<Switch>().or(DEFAULT), neutral None,
             sets "QUICLAB_HYSTART" of Sender except "default";

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use quiclab_path::spec::{self, SettingDeclaration, StageSpec};
+use quiclab_path::spec::{self, StageSpec};
 use toml::{Table, Value};
 
-use super::{
-    Draft, INCLUDE, SCENARIO, Settings,
-    value_parser::{Refused, ValueParser},
-};
+use super::value_parser::{Refused, ValueParser};
+use crate::value::text_of;
+
+/// The key of a path that is included. It names what path.to_client and path.to_server say, so it does not count towards the identity.
+pub(crate) const INCLUDE: &str = "path.include";
+/// The key of a scenario of the interop runner. As [`INCLUDE`], it names what the two lists say.
+pub(crate) const SCENARIO: &str = "path.scenario";
+/// Keys of the two lists.
+pub(crate) const LISTS: [&str; 2] = ["path.to_client", "path.to_server"];
 
 /// The word for the settings of the bottleneck.
 const BOTTLENECK: &str = "bottleneck";
@@ -120,96 +125,6 @@ impl ValueParser for Included {
     }
 }
 
-/// A change of one setting of one stage: `path.to_client.NAME.SETTING`.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StageChange {
-    key: String,
-    value: Value,
-}
-
-/// The parts of a key of one setting of one stage: the list's key, the stage's name, the setting.
-fn parts(key: &str) -> Option<(&'static str, &str, &str)> {
-    let (list, rest) = LISTS.iter().find_map(|list| Some((*list, key.strip_prefix(list)?.strip_prefix('.')?)))?;
-    let (name, setting) = rest.split_once('.')?;
-    (!setting.contains('.')).then_some((list, name, setting))
-}
-
-/// Keys of the two lists.
-pub(crate) const LISTS: [&str; 2] = ["path.to_client", "path.to_server"];
-
-impl StageChange {
-    /// The change of a setting of a stage; `None` where `key` is none of such, an error where no stage has such a setting.
-    pub(crate) fn of(key: &str, value: &Value) -> Option<Result<Self, Refused>> {
-        let (_, _, setting) = parts(key)?;
-        let kinds = spec::declarations();
-        let known = |declared: &&SettingDeclaration| declared.key == setting;
-        if kinds.iter().flat_map(|kind| &kind.settings).any(|declared| known(&declared)) {
-            Some(Ok(Self { key: key.to_owned(), value: value.clone() }))
-        } else {
-            Some(Err(Refused::from(format!("no stage has a setting {setting:?}; docs/reference/path.md lists them"))))
-        }
-    }
-
-    /// Makes the change.
-    ///
-    /// # Errors
-    /// The list's key, and what is wrong.
-    pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), (&'static str, String)> {
-        let Some((key, name, setting)) = parts(&self.key) else { return Ok(()) };
-        let list = list_mut(settings, key);
-        let place = format!("{name}.{setting}");
-        let StageList::Stages(stages) = list else {
-            let message = format!("{place}: found a value, expected none, because path.{} lists no stages", &key[5..]);
-            return Err((key, message));
-        };
-        if !stages.iter().any(|stage| stage.name == name) {
-            let names: Vec<_> = stages.iter().map(|stage| stage.name.as_str()).collect();
-            return Err((key, format!("{place}: found no stage {name:?}, expected one of {}", names.join(", "))));
-        }
-        let changed: Vec<Table> = stages
-            .iter()
-            .map(|stage| {
-                let mut table = stage.write();
-                if stage.name == name {
-                    table.insert(setting.to_owned(), self.value.clone());
-                }
-                table
-            })
-            .collect();
-        *stages = spec::read_list(&changed).map_err(|message| (key, message))?;
-        Ok(())
-    }
-}
-
-fn list_mut<'a>(settings: &'a mut Settings, key: &str) -> &'a mut StageList {
-    if key == LISTS[0] { &mut settings.path.to_client } else { &mut settings.path.to_server }
-}
-
-/// The text of one setting of one stage; `None` where there is no such stage, or it has no such setting.
-pub(crate) fn stage_text(settings: &Settings, key: &str) -> Option<String> {
-    let (list, name, setting) = parts(key)?;
-    let list = if list == LISTS[0] { &settings.path.to_client } else { &settings.path.to_server };
-    let StageList::Stages(stages) = list else { return None };
-    let value = stages.iter().find(|stage| stage.name == name)?.write().remove(setting)?;
-    Some(super::text_of(&value))
-}
-
-/// The text of a list without the settings of its stages that are left out, by their keys `path.to_client.NAME.SETTING`; `None` where `key`
-/// is no list, or none with stages.
-pub(crate) fn list_unless(settings: &Settings, key: &str, is_left_out: &dyn Fn(&str) -> bool) -> Option<String> {
-    let list = match LISTS.iter().position(|list| *list == key)? {
-        0 => &settings.path.to_client,
-        _ => &settings.path.to_server,
-    };
-    let StageList::Stages(stages) = list else { return None };
-    let table = |stage: &StageSpec| {
-        let mut table = stage.write();
-        table.retain(|setting, _| !is_left_out(&format!("{key}.{}.{setting}", stage.name)));
-        super::text_of(&Value::Table(table))
-    };
-    Some(stages.iter().map(table).collect::<Vec<_>>().join(", "))
-}
-
 /// What sets several lists apart: the stage settings in which they differ where all have the same stages, such as
 /// `loss.probability=0.01`, else each list's own stages in words. `None` where one of them is `bottleneck` only by that name.
 pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
@@ -241,7 +156,7 @@ pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
         let of_stage = |(index, table): (usize, &Table)| {
             let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             let own = table.iter().filter(|(key, _)| differing.contains(&(index, key.as_str())));
-            own.map(move |(key, value)| format!("{name}.{key}={}", super::text_of(value))).collect::<Vec<_>>()
+            own.map(move |(key, value)| format!("{name}.{key}={}", text_of(value))).collect::<Vec<_>>()
         };
         list.iter().enumerate().flat_map(of_stage).collect::<Vec<_>>().join(" ")
     };
@@ -253,62 +168,8 @@ fn in_words(list: &[Table]) -> String {
     let of_stage = |table: &Table| {
         let name = table.get("name").and_then(Value::as_str).unwrap_or_default();
         let own = table.iter().filter(|(key, _)| !["name", "stage"].contains(&key.as_str()));
-        let own: Vec<_> = own.map(|(key, value)| format!("{key}={}", super::text_of(value))).collect();
+        let own: Vec<_> = own.map(|(key, value)| format!("{key}={}", text_of(value))).collect();
         format!("{name}({})", own.join(", "))
     };
     if list.is_empty() { "nothing".to_owned() } else { list.iter().map(of_stage).collect::<Vec<_>>().join(" + ") }
-}
-
-impl Draft {
-    /// Checks that the path is described once, and makes the changes of single stages.
-    ///
-    /// # Errors
-    /// The key to blame, and what is wrong.
-    pub(crate) fn settle_path(&mut self) -> Result<(), (&'static str, String)> {
-        const TO_CLIENT: &[&str] =
-            &["path.rate", "path.burst", "path.delay_to_client", "path.queue_limit_packets", "path.queue_bdp"];
-        const CROSS_TRAFFIC: &[&str] =
-            &["path.cross_traffic", "path.cross_rate", "path.cross_datagram", "path.cross_start"];
-        const TO_SERVER: &[&str] = &["path.delay_to_server", "path.return_limit_packets", "path.drops_to_server"];
-        let path = &self.settings.path;
-        if self.names_path(INCLUDE) && self.names_path(SCENARIO) {
-            return Err((SCENARIO, format!("found a value in addition to {INCLUDE}; expected one of the two")));
-        }
-        let has_cross_traffic =
-            path.scenario.as_deref().is_some_and(|text| text.trim_start().contains("-cross-traffic"));
-        if let Some(key) = CROSS_TRAFFIC.iter().find(|key| has_cross_traffic && self.is_given(key)) {
-            let message =
-                format!("found a value in addition to {SCENARIO}, which has cross traffic; expected one of the two");
-            return Err((key, message));
-        }
-        for (list, value, short_form) in
-            [(LISTS[0], &path.to_client, TO_CLIENT), (LISTS[1], &path.to_server, TO_SERVER)]
-        {
-            if let Some(source) = [INCLUDE, SCENARIO].into_iter().find(|source| self.names_path(source))
-                && self.is_given(list)
-            {
-                return Err((list, format!("found a value in addition to {source}; expected one of the two")));
-            }
-            let Some(key) = short_form.iter().find(|key| self.is_given(key)) else { continue };
-            if !value.is_bottleneck() {
-                let source = [INCLUDE, SCENARIO].into_iter().find(|source| self.names_path(source));
-                let source = source.filter(|_| !self.is_given(list)).unwrap_or(list);
-                let message = format!(
-                    "found a value in addition to {source}; expected one of the two, because this key is part of a \
-                     short form of {list}"
-                );
-                return Err((key, message));
-            }
-        }
-        for change in std::mem::take(&mut self.stage_changes) {
-            change.apply(&mut self.settings)?;
-        }
-        Ok(())
-    }
-
-    /// Whether this key, of a file or of a scenario, says what the lists are.
-    fn names_path(&self, source: &str) -> bool {
-        let name = if source == INCLUDE { &self.settings.path.include } else { &self.settings.path.scenario };
-        name.is_some()
-    }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::SerializeMap as _};
 use toml::{Table, Value};
 
-use super::{Draft, Setting, Settings, all, find};
+use super::{
+    draft::{Draft, QUEUE_BDP, REPETITIONS, Setting, all, find},
+    resolved::Settings,
+};
 use crate::{error::nearest, value::inline};
 
 /// The settings of one section, by their names within it.
@@ -82,7 +85,7 @@ fn read(table: Table) -> Result<Settings, String> {
 
 /// False for the settings of a plan.
 fn is_of_runs(setting: &Setting) -> bool {
-    !super::REPETITIONS.iter().chain(super::QUEUE_BDP).any(|of_plan| of_plan.key == setting.key)
+    !REPETITIONS.iter().chain(QUEUE_BDP).any(|of_plan| of_plan.key == setting.key)
 }
 
 /// Dotted keys with their values.

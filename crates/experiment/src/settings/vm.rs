@@ -3,7 +3,6 @@
 use quiclab_units::Duration;
 
 use super::{
-    Draft, Settings,
     declaration::section,
     value_parser::{OneOf, count, time, word, words},
 };
@@ -37,8 +36,8 @@ section! {
     }
 }
 
-fn has_thefts(settings: &Settings) -> bool {
-    settings.vm.thefts().is_some()
+fn has_thefts(vm: &Vm) -> bool {
+    vm.thefts().is_some()
 }
 
 impl Vm {

@@ -6,11 +6,12 @@ use toml::Value;
 use crate::stack::PERF;
 
 use super::{
-    Draft, Settings, TRANSFER,
     declaration::section,
     value_parser::{Flag, Quantity, Refused, Text, ValueParser, count, size, time, word, words},
 };
 
+/// The test case that is nothing but a transfer.
+pub(crate) const TRANSFER: &str = "transfer";
 /// Number of files at most: more do not fit into the variables of an endpoint.
 const MOST_FILES: u32 = 2000;
 /// The length of a response, as draft-banks-quic-performance begins a request with it.
@@ -113,13 +114,13 @@ words! {
 }
 
 /// Whether there is a difference between each and all.
-fn has_several_files(settings: &Settings) -> bool {
-    settings.workload.files > 1
+fn has_several_files(workload: &Workload) -> bool {
+    workload.files > 1
 }
 
 /// Whether requests have bytes of their own.
-fn has_requests(settings: &Settings) -> bool {
-    settings.workload.has_no_files()
+fn has_requests(workload: &Workload) -> bool {
+    workload.has_no_files()
 }
 
 /// What a server's certificate chain is like.

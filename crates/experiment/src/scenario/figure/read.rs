@@ -4,7 +4,7 @@ use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
-    file::{Reader, Table},
+    reader::{Reader, Table},
     scenario::measured::{Quantity, quantity_of},
     value::{inline, plain},
 };

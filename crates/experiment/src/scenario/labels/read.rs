@@ -3,10 +3,10 @@
 use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
+    changes::{Assignment, Origin},
     error::ExperimentError,
-    file::{Reader, Table},
+    reader::{Reader, Table},
     scenario::figure::GROUPS,
-    sections::{Assignment, Origin},
     value::{inline, plain},
 };
 

@@ -5,7 +5,7 @@ use quiclab_units::Duration;
 use super::{canonical_text, of_parts, settings_that_count};
 use crate::{
     run::{Run, Versions},
-    settings::Settings,
+    settings::{Settings, declaration::Section},
 };
 
 /// Declarations of a version that lacks some settings.
@@ -13,7 +13,7 @@ mod earlier {
     use quiclab_units::Duration;
 
     use crate::settings::{
-        declaration::section,
+        declaration::{contains, section},
         value_parser::{count, time},
     };
 
@@ -22,9 +22,7 @@ mod earlier {
         pub(super) vm: Vm,
     }
 
-    pub(super) struct Draft {
-        settings: Settings,
-    }
+    contains!(Settings { vm: Vm });
 
     section! {
         /// A section.
@@ -43,7 +41,7 @@ mod later {
     use quiclab_units::Duration;
 
     use crate::settings::{
-        declaration::section,
+        declaration::{contains, section},
         value_parser::{count, time},
     };
 
@@ -52,9 +50,7 @@ mod later {
         pub(super) machine: Machine,
     }
 
-    pub(super) struct Draft {
-        settings: Settings,
-    }
+    contains!(Settings { machine: Machine });
 
     section! {
         /// A section of another name.
@@ -75,14 +71,14 @@ type Counted = BTreeMap<&'static str, String>;
 fn of_earlier(change: impl FnOnce(&mut earlier::Vm)) -> Counted {
     let mut settings = earlier::Settings::default();
     change(&mut settings.vm);
-    settings_that_count(&settings, earlier::Vm::SETTINGS.iter())
+    settings_that_count(&settings, <earlier::Vm as Section<earlier::Settings, _>>::SETTINGS.iter())
 }
 
 fn of_later(change: impl FnOnce(&mut later::Machine)) -> Counted {
     let mut settings = later::Settings::default();
     settings.machine.dummy = 1;
     change(&mut settings.machine);
-    settings_that_count(&settings, later::Machine::SETTINGS.iter())
+    settings_that_count(&settings, <later::Machine as Section<later::Settings, _>>::SETTINGS.iter())
 }
 
 #[test]

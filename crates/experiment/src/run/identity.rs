@@ -2,8 +2,18 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::{Declaration, Settings, all};
-use crate::{run::Run, value::inline};
+use sha2::Digest as _;
+
+use super::{Run, Versions};
+use crate::{
+    settings::{
+        Settings,
+        declaration::Declaration,
+        draft::all,
+        stages::{INCLUDE, SCENARIO},
+    },
+    value::inline,
+};
 
 /// Version of the canonical text. It changes only where the text of an unchanged run would.
 pub const IDENTITY_VERSION: u32 = 1;
@@ -12,7 +22,7 @@ pub const IDENTITY_VERSION: u32 = 1;
 ///
 /// A setting counts by the first key it ever had, so that moving it changes nothing. It does not count where it has no meaning beside the
 /// others, and at its neutral value, so that adding a setting changes no identity.
-pub(crate) fn settings_that_count<D: 'static, S>(
+fn settings_that_count<D: 'static, S>(
     settings: &S,
     all: impl Iterator<Item = &'static Declaration<D, S>>,
 ) -> BTreeMap<&'static str, String>
@@ -23,7 +33,7 @@ where
         let value = (setting.value)(settings)?;
         let is_neutral = setting.neutral.and_then(|neutral| neutral()).as_ref() == Some(&value);
         let key = setting.formerly.last().copied().unwrap_or(setting.key);
-        (!is_neutral && ![super::INCLUDE, super::SCENARIO].contains(&setting.key)).then(|| (key, inline(&value)))
+        (!is_neutral && ![INCLUDE, SCENARIO].contains(&setting.key)).then(|| (key, inline(&value)))
     });
     counted.collect()
 }
@@ -32,8 +42,18 @@ where
 /// bytes of the agent and the digest of the simulator.
 pub const RELEASE: &str = "quiclab";
 
+impl Run {
+    /// Identity of everything that can change the outcome: settings, seed, start shift, versions. 16 hexadecimal digits. Name
+    /// of the experiment and number of the repetition change nothing, and neither does a setting at the value that stands for what versions did that
+    /// did not have it.
+    pub fn id(&self, versions: &Versions) -> String {
+        let digest = sha2::Sha256::digest(canonical_text(self, versions));
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 /// Everything that can change the outcome of a run, as text: a version, then `key = value` lines.
-pub(crate) fn canonical_text(run: &Run, versions: &BTreeMap<String, String>) -> String {
+fn canonical_text(run: &Run, versions: &BTreeMap<String, String>) -> String {
     of_parts(run.seed, run.start_shift, &settings_that_count::<_, Settings>(&run.settings, all()), versions)
 }
 
