@@ -20,6 +20,9 @@ const OPENERS: &[&str] = &[
 const LARGEST_CIRCLES: &[(&str, usize)] = &[("experiment", 37), ("report", 56), ("wire", 8)];
 const LARGEST_CIRCLE: usize = 6;
 
+/// Modules of a crate that neither use the rest of it nor are used there.
+const PARTS: &[(&str, &[&str])] = &[("scan", &["origin", "targets"])];
+
 /// One file of a crate.
 struct Source {
     /// Its path below the repository.
@@ -249,7 +252,8 @@ fn path(trees: &[TokenTree], before: &[String], visit: &mut impl FnMut(&[String]
             Some(TokenTree::Ident(word)) => words.push(word.to_string()),
             Some(TokenTree::Group(group)) if at > 0 && group.delimiter() == Delimiter::Brace => {
                 let inner: Vec<_> = group.stream().into_iter().collect();
-                for branch in inner.split(|tree| matches!(tree, TokenTree::Punct(comma) if comma.as_char() == ',')) {
+                let branches = inner.split(|tree| matches!(tree, TokenTree::Punct(comma) if comma.as_char() == ','));
+                for branch in branches.filter(|branch| !branch.is_empty()) {
                     path(branch, &words, visit);
                 }
                 return at + 1;
@@ -326,4 +330,23 @@ fn no_circle_of_files_becomes_larger() {
         }
     }
     assert!(wrong.is_empty(), "files that use each other in a circle:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn parts_of_a_crate_and_its_rest_know_nothing_of_each_other() {
+    let sources = sources(false);
+    let mut wrong = Vec::new();
+    for (krate, parts) in PARTS {
+        let modules = Modules::of(&Path::new("crates").join(krate), &sources);
+        let part_of = |name: &[String]| parts.iter().find(|part| name.first().is_some_and(|first| first == *part));
+        assert!(parts.iter().all(|part| modules.by_name.contains_key(&[(*part).to_owned()][..])), "{krate}: {parts:?}");
+        for (name, source) in modules.by_name.iter().filter(|(name, _)| !name.is_empty()) {
+            paths(source.tokens.clone(), &mut |path| {
+                if modules.module_of(name, path).is_some_and(|used| part_of(&used) != part_of(name)) {
+                    wrong.push(format!("{krate}: {} uses {}", name.join("::"), path.join("::")));
+                }
+            });
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
