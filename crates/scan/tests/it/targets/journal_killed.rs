@@ -18,7 +18,7 @@ use quiclab_scan::targets::{
 
 const LIST: ListHash = ListHash([7; 32]);
 /// Set for a process that is a scan.
-const FOLDER_OF_CHILD: &str = "QUICLAB_TARGETS_TEST_JOURNAL";
+const FOLDER_OF_CHILD: &str = "QUICLAB_SCAN_TEST_JOURNAL";
 
 fn address(line: u64) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + line as u32))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-use crate::Unmeasured;
+use crate::roofline::part::Unmeasured;
 
 /// CPU time that this thread has used, in user mode and in the kernel.
 pub fn used() -> Result<Duration, Unmeasured> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::Unmeasured;
+use crate::roofline::part::Unmeasured;
 
 /// What the kernel was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 
-use crate::{Cost, Unmeasured, clock::Watch};
+use crate::roofline::{
+    clock::Watch,
+    part::{Cost, Unmeasured},
+};
 
 /// Packets between two looks at the clock.
 const BATCH: usize = 32;

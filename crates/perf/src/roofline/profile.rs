@@ -25,7 +25,7 @@ use perf_event_open::{
 };
 use serde::Serialize;
 
-use crate::Unmeasured;
+use crate::roofline::part::Unmeasured;
 use kernel::Kernel;
 use maps::Process;
 use names::{Code, is_cryptography};
@@ -299,7 +299,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::udp;
+    use crate::roofline::udp;
 
     /// Spends two thirds of its time in a function whose name is that of a cipher. Each step waits for the product of the one before, which
     /// takes as many cycles in both functions; with a counter in memory the shares differ from processor to processor.

@@ -14,7 +14,10 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName},
 };
 
-use crate::{Cost, Unmeasured, clock::Watch};
+use crate::roofline::{
+    clock::Watch,
+    part::{Cost, Unmeasured},
+};
 
 /// Bytes of a write and of a read: iperf3's.
 const BLOCK: usize = 128 << 10;

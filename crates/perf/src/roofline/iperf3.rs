@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cost, Unmeasured};
+use crate::roofline::part::{Cost, Unmeasured};
 
 /// Seconds of a test: it takes whole ones.
 const SECONDS: u64 = 1;

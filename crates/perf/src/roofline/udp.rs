@@ -18,7 +18,10 @@ use nix::{
     },
 };
 
-use crate::{Cost, Unmeasured, clock::Watch};
+use crate::roofline::{
+    clock::Watch,
+    part::{Cost, Unmeasured},
+};
 
 /// Most bytes of a batch: UDP's own limit is 65,507.
 const LARGEST_BATCH: usize = 65_000;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::profile::{Function, Profile};
+use crate::roofline::profile::{Function, Profile};
 
 /// CPU time of one end for each byte, in nanoseconds. The parts add up to the whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,7 +73,7 @@ impl Split {
 }
 
 /// Splits `user_ns` and `system_ns` of an end that carried so many bytes. `cryptography_ns_per_byte`: of that end, see
-/// [`Roofline::cheapest_cipher`](crate::Roofline::cheapest_cipher). `None`: no bytes, or the end took less time than the cipher alone, so
+/// [`Roofline::cheapest_cipher`](crate::roofline::Roofline::cheapest_cipher). `None`: no bytes, or the end took less time than the cipher alone, so
 /// the two were not measured under the same conditions.
 pub fn split(user_ns: u64, system_ns: u64, bytes: u64, cryptography_ns_per_byte: f64) -> Option<Split> {
     if bytes == 0 {
