@@ -278,8 +278,8 @@ bench-scan: toolchains ## handshakes a second of the scanner beside a loop of qu
 .PHONY: test-scan
 test-scan: test-setup build stacks ## scan every server of this repository on an Internet in a network namespace: a minute, and the time to build the stacks
 	cargo test --release -p quiclab --test scan -- --include-ignored
-	cargo test --release -p quiclab-targets --test it long_lists:: -- --ignored
-	cargo test --release -p quiclab-origin --test it table:: -- --ignored --nocapture
+	cargo test --release -p quiclab-scan --test it targets::long_lists:: -- --ignored
+	cargo test --release -p quiclab-scan --test it origin:: -- --ignored --nocapture
 
 # To continue after an interruption, run it again. OWN_TOOLS="--tools quinn,tquic --fresh" begins anew with some.
 .PHONY: bench-own-tools

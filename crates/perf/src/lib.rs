@@ -1,9 +1,10 @@
 //! What `quiclab perf` counts. Endpoints say how far they have come ([`Progress`], [`Tracker`]); a [`Reading`] is all ends at
 //! one moment, an [`Interval`] is what lies between two of them, a [`Summary`] is a whole test.
 //! [`Exchanges`] is one of a [`Load`] of requests or handshakes, with [`Latencies`]. [`control`] carries the
-//! counters of a server on another machine. [`udp`] is what datagrams without a stack take.
+//! counters of a server on another machine. [`udp`] is what datagrams without a stack take. [`roofline`] measures what a machine
+//! can do at best, and does not count what stacks do.
 //!
-//! Nothing here starts a process or opens a file.
+//! Nothing but [`roofline`] starts a process or opens a file.
 
 // The fuzzer's targets call this crate by its name.
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod iperf;
 mod latencies;
 mod load;
 mod progress;
+pub mod roofline;
 mod summary;
 pub mod udp;
 

@@ -2,7 +2,8 @@
 //! are a table in memory.
 //!
 //! Contains: the handshakes ([`Scanner`]), the HEAD request behind them, and what is found out of each ([`Answer`]).
-//! Does not contain: lists of targets, their names' addresses, a rate, files. Who calls decides whom to ask, and when.
+//! They know no lists of targets, no addresses of names, no rate and no files: who calls decides whom to ask, and when. What helps
+//! with that knows no QUIC, and they do not use it: [`targets`] says whom a scan asks and when, [`origin`] who runs an address.
 //!
 //! 1. [`Scanner::new`] with [`ScanSettings`] opens the sockets;
 //! 2. while [`Scanner::has_room`], [`Scanner::ask`] begins a handshake;
@@ -20,9 +21,11 @@ mod http3;
 mod icmp;
 #[doc(hidden)]
 pub mod offline;
+pub mod origin;
 mod scanner;
 mod settings;
 mod sockets;
+pub mod targets;
 mod tls;
 mod wheel;
 

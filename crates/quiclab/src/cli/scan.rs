@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use quiclab_scan::KeyShareGroup;
-use quiclab_targets::Frequency;
+use quiclab_scan::targets::Frequency;
 use quiclab_units::Duration;
 
 use super::shared::Output;

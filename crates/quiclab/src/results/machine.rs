@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_inputs::read_unlinked_text;
+use quiclab_perf::roofline::{Cost, Roofline};
 use quiclab_report::MachineLimits;
-use quiclab_roofline::{Cost, Roofline};
 use serde::{Deserialize, Serialize};
 
 use crate::session::bounded_input::MOST_TEXT_BYTES;

@@ -20,8 +20,8 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use quiclab_experiment::stack::{PERF, Role, StackManifest, Transport};
+use quiclab_perf::roofline::{Protocol, profile::Profiler};
 use quiclab_perf::{ExchangeInterval, Interval, Summary, iperf, iperf_of_both, iperf_of_exchanges};
-use quiclab_roofline::{Protocol, profile::Profiler};
 use quiclab_testbed::{
     loopback::{self, Network},
     registry::testbed,

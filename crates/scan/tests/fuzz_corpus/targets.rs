@@ -4,6 +4,8 @@
 #[allow(dead_code, reason = "other tests use more of it")]
 #[allow(clippy::duplicate_mod, reason = "the fuzzer, which has no other tests, needs it here")]
 mod client;
+pub mod lists;
+pub mod origin;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -16,7 +18,16 @@ pub type Target = fn(&[u8]);
 
 /// All of them, by the names of their corpora.
 #[allow(dead_code, reason = "for the test")]
-pub const ALL: [(&str, Target); 3] = [("handshake", handshake), ("icmp", icmp), ("response", response)];
+pub const ALL: [(&str, Target); 8] = [
+    ("handshake", handshake),
+    ("icmp", icmp),
+    ("response", response),
+    ("list", lists::list),
+    ("exclusions", lists::exclusions),
+    ("answers", lists::answers),
+    ("table", origin::table),
+    ("names", origin::names),
+];
 
 /// Datagrams of a server, and ICMP errors. Each begins with two bytes: what it is, and a length. Nobody who has not seen the client's keys
 /// completes a handshake, and each ends with one answer and leaves nothing behind.

@@ -4,3 +4,5 @@ mod common;
 mod fuzz_corpus;
 mod handshakes;
 mod hostile;
+mod origin;
+mod targets;

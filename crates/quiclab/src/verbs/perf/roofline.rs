@@ -3,9 +3,9 @@
 use std::{fmt::Write as _, time::Duration};
 
 use anyhow::Result;
+use quiclab_perf::roofline::{Cost, Part, Protocol, Roofline, Split, split, split_by_samples};
 use quiclab_perf::{Direction, End, Summary};
 use quiclab_report::{Bars, render_bars_svg};
-use quiclab_roofline::{Cost, Part, Protocol, Roofline, Split, split, split_by_samples};
 use serde_json::{Value, json};
 
 use super::{
@@ -225,7 +225,7 @@ fn end(name: &str, split: &Split) -> String {
 
 #[cfg(test)]
 mod tests {
-    use quiclab_roofline::profile::{Function, Profile};
+    use quiclab_perf::roofline::profile::{Function, Profile};
 
     use super::*;
 

@@ -11,11 +11,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::{Role, Transport};
+use quiclab_perf::roofline::profile::{Profile, Profiler};
 use quiclab_perf::{
     Direction, Load, Progress, Reading, Sample,
     control::{Control, ControlError},
 };
-use quiclab_roofline::profile::{Profile, Profiler};
 use quiclab_testbed::loopback::Exit;
 
 use super::{

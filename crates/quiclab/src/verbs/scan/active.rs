@@ -13,8 +13,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{Resource, getrlimit};
+use quiclab_scan::targets::{
+    Pace, Waiting, exclusions::Entry, exclusions::Source, exclusions::network, journal::Journal,
+};
 use quiclab_scan::{Answer, HelloSettings, HttpSettings, Outcome, Request, ScanSettings, Scanner};
-use quiclab_targets::{Pace, Waiting, exclusions::Entry, exclusions::Source, exclusions::network, journal::Journal};
 use quiclab_testbed::perform::Interrupted;
 use quiclab_units::{Duration, Time};
 

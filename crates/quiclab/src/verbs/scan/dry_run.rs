@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
-use quiclab_targets::{Cost, Plan, Summary};
+use quiclab_scan::targets::{Cost, Plan, Summary};
 use quiclab_units::Duration;
 
 use super::whom::{self, Next, Whom};

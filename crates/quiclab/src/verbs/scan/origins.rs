@@ -3,7 +3,7 @@
 use std::{io::BufReader, path::Path};
 
 use anyhow::{Context, Result};
-use quiclab_origin::{Cdns, Table, airport};
+use quiclab_scan::origin::{Cdns, Table, airport};
 use quiclab_units::ShowPath;
 
 use super::row::ScanRow;

@@ -15,8 +15,8 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use nix::time::{ClockId, clock_gettime};
 use quiclab_inputs::{open_regular, open_regular_with, read_regular_text};
+use quiclab_scan::targets::{Exclusions, Group, List, Pace, Schedule, Start, exclusions::network, utc_day};
 use quiclab_scan::{Answer, Outcome, Request, Scanner};
-use quiclab_targets::{Exclusions, Group, List, Pace, Schedule, Start, exclusions::network, utc_day};
 use quiclab_testbed::perform::Interrupted;
 use quiclab_units::{Duration, ShowPath, Time, shown};
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_inputs::open_regular;
-use quiclab_targets::{
+use quiclab_scan::targets::{
     Exclusions, Host, List, ListError, ListHash, Name, Target,
     exclusions::Origin,
     resolve::{Answer, Client, Settings},
@@ -219,7 +219,7 @@ impl<'a> Whom<'a> {
     }
 
     /// Lines of the list that were read, and those that were no targets.
-    pub fn counts(&self) -> quiclab_targets::Counts {
+    pub fn counts(&self) -> quiclab_scan::targets::Counts {
         self.list.counts()
     }
 
@@ -316,7 +316,7 @@ impl<'a> Whom<'a> {
         };
         let service = answer.https.iter().filter(|record| record.priority > 0 && record.is_understood);
         let port = service.min_by_key(|record| record.priority).and_then(|record| record.port);
-        let port = target.port.or(port).unwrap_or(quiclab_targets::DEFAULT_PORT);
+        let port = target.port.or(port).unwrap_or(quiclab_scan::targets::DEFAULT_PORT);
         let mut next = Vec::new();
         for address in chosen(addresses, self.options.addresses) {
             next.push(match self.exclusions.address(address, Origin::Resolver) {
@@ -355,7 +355,7 @@ fn job(target: &Target, address: IpAddr, port: u16) -> Job {
     Job { line: target.line, target: shown(target), rank: target.rank, name: target.host.name().cloned(), address }
 }
 
-fn left_out(target: &Target, excluded: &quiclab_targets::Excluded) -> Next {
+fn left_out(target: &Target, excluded: &quiclab_scan::targets::Excluded) -> Next {
     let detail = format!("{}: {}", excluded.entry, excluded.source);
     Next::Leave { line: target.line, target: shown(target), outcome: "excluded".to_owned(), detail }
 }

@@ -1,4 +1,0 @@
-//! The integration tests of this crate: one executable, a module for each subject.
-
-mod fuzz_corpus;
-mod table;
