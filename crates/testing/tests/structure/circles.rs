@@ -1,77 +1,15 @@
 //! Which files of a crate use each other.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    paths::paths,
-    source::{Source, crates, sources},
+    modules::Modules,
+    source::{crates, sources},
 };
 
 /// Most files of a crate that use each other in a circle; 6 for a crate that is not listed. Only ever lower one of these.
 const LARGEST_CIRCLES: &[(&str, usize)] = &[("wire", 8)];
 const LARGEST_CIRCLE: usize = 6;
-
-/// The modules of a crate by their paths, such as `handshake::timer`; the crate itself has an empty one.
-struct Modules<'a> {
-    by_name: BTreeMap<Vec<String>, &'a Source>,
-}
-
-impl<'a> Modules<'a> {
-    fn of(krate: &Path, sources: &'a [Source]) -> Self {
-        let mut by_name = BTreeMap::new();
-        for source in sources {
-            let Ok(below) = source.path.strip_prefix(krate.join("src")) else { continue };
-            let mut name: Vec<_> =
-                below.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
-            if name.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
-                name.pop();
-            }
-            by_name.insert(name, source);
-        }
-        Self { by_name }
-    }
-
-    /// Which modules the one of that name uses, apart from the crate's own root, which only hands names on.
-    fn used_by(&self, name: &[String]) -> BTreeSet<Vec<String>> {
-        let mut used = BTreeSet::new();
-        let mut add = |path: &[String]| {
-            if let Some(module) = self.module_of(name, path).filter(|module| !module.is_empty() && module != name) {
-                used.insert(module);
-            }
-        };
-        paths(self.by_name[name].tokens.clone(), &mut add);
-        used
-    }
-
-    /// The module of what a path begins with; `None` where that is no module of this crate.
-    fn module_of(&self, from: &[String], path: &[String]) -> Option<Vec<String>> {
-        let (mut module, mut rest) = match path.first()?.as_str() {
-            "crate" => (Vec::new(), &path[1..]),
-            "self" => (from.to_vec(), &path[1..]),
-            "super" => (from.to_vec(), path),
-            // A child by its own name.
-            child => {
-                let is_child = self.by_name.contains_key(&[from, &[child.to_owned()]].concat());
-                (is_child.then(|| from.to_vec())?, path)
-            }
-        };
-        while rest.first().is_some_and(|word| word == "super") {
-            module.pop();
-            rest = &rest[1..];
-        }
-        for word in rest {
-            let longer = [&module[..], std::slice::from_ref(word)].concat();
-            if !self.by_name.contains_key(&longer) {
-                break;
-            }
-            module = longer;
-        }
-        Some(module)
-    }
-}
 
 /// The largest set of modules each of which leads to every other, in order.
 fn largest_circle(edges: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<Vec<String>> {
