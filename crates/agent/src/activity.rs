@@ -115,7 +115,7 @@ impl Drop for Sampler {
     }
 }
 
-/// Where a run could not be sampled at all, for this reason.
+/// The activity of a run that could not be sampled at all, for this reason.
 pub fn nothing(reason: &anyhow::Error) -> Activity {
     let missing = vec![Missing { what: "activity".to_owned(), reason: format!("{reason:#}") }];
     Activity { missing, ..Activity::default() }

@@ -94,7 +94,7 @@ struct Strings {
 struct GetFeatures {
     command: u32,
     blocks: u32,
-    /// Per 32 features: available, requested, active, never changed.
+    /// Four words for every 32 features: available, requested, active, never changed.
     features: [[u32; 4]; MAX_BLOCKS],
 }
 
@@ -102,7 +102,7 @@ struct GetFeatures {
 struct SetFeatures {
     command: u32,
     blocks: u32,
-    /// Per 32 features: which are meant, and what they shall be.
+    /// Two words for every 32 features: which are meant, and what they shall be.
     features: [[u32; 2]; MAX_BLOCKS],
 }
 

@@ -149,7 +149,7 @@ fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<(PathBuf
     named.into_iter().map(|(name, file)| (file, name)).collect()
 }
 
-/// Those of an endpoint's log files that are kept, what the contract names first, and how many are not.
+/// Chooses which log files of an endpoint are kept, what the contract names first, and counts those that are not.
 fn chosen(mut files: Vec<PathBuf>) -> (Vec<PathBuf>, usize) {
     files.sort();
     files.sort_by_key(|file| !OUTPUTS.iter().chain(&FIRST).any(|first| file == Path::new(first)));

@@ -99,7 +99,7 @@ struct Session<'a> {
 struct Run {
     jail: Jail,
     requests: PipeWriter,
-    /// Here and not in the run's process, which may be killed.
+    /// The card that stamps for the run. It is held here and not in the run's process, which may be killed.
     _stamps: Option<HardwareStamps>,
 }
 

@@ -50,7 +50,7 @@ struct Sender {
     control: BTreeMap<u64, u32>,
     /// Packet numbers that it has acknowledged, by space.
     acknowledged: [Ranges; 3],
-    /// Those of its own packets that it knows to have arrived: the largest, by space.
+    /// The largest number of its own packets that it knows to have arrived, by space.
     largest_acknowledged: [Option<u64>; 3],
     /// Data in packets above that: packet number, what, from, to.
     unacknowledged: [VecDeque<(u64, DataKind, u64, u64)>; 3],

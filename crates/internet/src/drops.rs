@@ -7,9 +7,9 @@ use std::{collections::BTreeSet, fs};
 pub(crate) struct Drops {
     /// Datagrams at sockets whose buffer was full.
     pub(crate) at_sockets: u64,
-    /// Those of `at_sockets` that were dropped at sockets of servers that are still open.
+    /// How many of `at_sockets` were dropped at sockets of servers that are still open.
     pub(crate) at_servers: u64,
-    /// Those of `at_sockets` that were dropped at sockets by which servers answer.
+    /// How many of `at_sockets` were dropped at sockets by which servers answer.
     pub(crate) at_own: u64,
     /// Packets at the interface, because its queue was full.
     pub(crate) at_interface: u64,

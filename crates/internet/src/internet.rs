@@ -132,7 +132,7 @@ fn own(event: &EventFd) -> io::Result<OwnedFd> {
     event.as_fd().try_clone_to_owned()
 }
 
-/// Those of the families that there are hosts of: a kernel without IPv6 is fine for others.
+/// Addresses of the families that there are hosts of: a kernel without IPv6 is fine for others.
 fn own_addresses(description: &Description) -> Vec<IpAddr> {
     let settings = &description.settings;
     let is_used = |is_ipv4: bool| {

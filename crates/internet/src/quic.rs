@@ -98,7 +98,7 @@ pub(crate) struct InitialKeys {
 }
 
 impl InitialKeys {
-    /// Those that follow from the first connection ID that a client chose for the server. `None` for unknown versions.
+    /// Derives the keys from the first connection ID that a client chose for the server. `None` for unknown versions.
     pub(crate) fn new(version: u32, original_destination: &[u8]) -> Option<Self> {
         let of_rustls = match version {
             VERSION_1 => Version::V1,

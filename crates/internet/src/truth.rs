@@ -58,9 +58,9 @@ pub struct Counters {
     /// Datagrams that the kernel dropped because the scanner, or another process of this network namespace, did not read them in time;
     /// `None`: it does not say.
     pub dropped_at_scanner: Option<u64>,
-    /// Those that real servers did not read in time. A server that has ended is not counted here, but as the scanner.
+    /// Datagrams that real servers did not read in time. Those of a server that has ended are not counted here, but as the scanner's.
     pub dropped_at_servers: Option<u64>,
-    /// Those of servers that the Internet did not read in time.
+    /// Datagrams of servers that the Internet did not read in time.
     pub dropped_inside: Option<u64>,
     /// Packets of clients that the kernel dropped because the Internet did not read them in time; `None`: it does not say.
     pub dropped_at_interface: Option<u64>,

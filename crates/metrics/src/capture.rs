@@ -77,7 +77,7 @@ pub struct CaptureAnalysis {
     pub capture: Capture,
     /// UDP datagrams and TCP segments measured.
     pub packets: u64,
-    /// Those without the server's port, where one was asked for.
+    /// Packets without the server's port, where one was asked for.
     pub other_packets: u64,
     /// Lines of key logs that are none.
     pub key_log_lines_not_understood: u64,

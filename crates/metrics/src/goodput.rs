@@ -31,7 +31,7 @@ pub(crate) enum Protection {
     Other,
     /// Too little of it was captured.
     Uncertain,
-    /// That of all packets is not known until a later one shows it.
+    /// Nothing is known of any packet until a later one shows it.
     NotYetKnown,
 }
 

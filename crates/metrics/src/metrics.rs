@@ -104,7 +104,7 @@ metrics! {
     /// ACKs freed that much window at once. Needs keys.
     burst_share_ack: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
         needs: CAUSES, null: "no bursty packets" }
-    /// None of these.
+    /// Nothing shows one of these causes.
     burst_share_unknown: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
         needs: CAUSES, null: "no bursty packets" }
     /// Packets that the pacer's token bucket holds: the constant maximum length of the trains that follow a pause and
@@ -133,7 +133,7 @@ metrics! {
     /// Packets with STREAM or CRYPTO bytes (TCP: any bytes) that had been sent before. Needs keys.
     packets_retransmitted: u64 { unit: "packets", about: Loss, better: Lower, step: UNIT,
         needs: REPEATED, null: "no frames were read" }
-    /// Those bytes. Needs keys.
+    /// Bytes of these packets that had been sent before. Needs keys.
     retransmitted_bytes: u64 { unit: "bytes", about: Loss, better: Lower, step: UNIT,
         needs: REPEATED, null: "no frames were read" }
     /// Packets that RFC 9002 section 6.1 declares lost (3 packets or 9/8 RTT before one that was acknowledged), minus

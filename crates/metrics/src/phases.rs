@@ -98,7 +98,7 @@ impl PhaseMeter {
         self.end = Some((time, cause, evidence));
     }
 
-    /// Only the fields of times and lengths; those of causes come from the bursts. What it rests on is judged later.
+    /// Fills in the fields of times and lengths; those of causes come from the bursts. What it rests on is judged later.
     pub(crate) fn finish(self, run: &mut RunMetrics) {
         let Some(first) = self.first else {
             return;

@@ -11,7 +11,7 @@ const BUCKETS: usize = ((64 - MANTISSA_BITS as usize) + 1) << MANTISSA_BITS;
 /// Whole numbers: times in ns, sizes in bytes.
 #[derive(Clone, Default)]
 pub(crate) struct Samples {
-    /// Those below 2^32 (4.3 s in ns), which nearly all are: half the memory.
+    /// Values below 2^32 (4.3 s in ns), which nearly all are: half the memory.
     small: Vec<u32>,
     large: Vec<u64>,
     /// Counts by bucket of all values, once they are too many.

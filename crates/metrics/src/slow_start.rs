@@ -14,7 +14,7 @@ pub enum SlowStartEnd {
     WindowPeak,
     /// The sender's own log says that it left slow start, and no loss was seen before it.
     LoggedState,
-    /// None of these: the whole flow is slow start.
+    /// Nothing of this happened: the whole flow is slow start.
     NotSeen,
     /// It cannot be known: what it rests on was not captured or could not be read.
     Unknown,

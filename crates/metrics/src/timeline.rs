@@ -67,7 +67,7 @@ pub struct Timeline {
     pub not_followed: u64,
     /// Trains of more than five packets, in the order of time.
     pub bursts: Vec<TimelineBurst>,
-    /// Those that are not in it because there are too many.
+    /// Trains that are not listed because there are too many.
     pub bursts_left_out: u64,
     /// Time of each flow's first packet, of either side, by flow.
     pub flow_start_ns: BTreeMap<usize, u64>,

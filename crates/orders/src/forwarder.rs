@@ -72,9 +72,9 @@ pub struct ForwarderReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuperPackets {
-    /// Those that passed whole. Stages and [`Lateness`] count each as one packet.
+    /// Frames that passed whole. Stages and [`Lateness`] count each as one packet.
     pub whole: u64,
-    /// Those that were cut where they came in.
+    /// Frames that were cut where they came in.
     pub cut: u64,
     /// The packets that they became.
     pub packets: u64,
@@ -122,9 +122,9 @@ pub struct StageReport {
 pub struct RuleCounts {
     /// All of them.
     pub asked: u64,
-    /// Those that it matched.
+    /// Datagrams that it matched.
     pub matched: u64,
-    /// Those of which it could not be decided, because a packet could not be read.
+    /// Datagrams of which it could not be decided, because a packet could not be read.
     pub undecided: u64,
 }
 

@@ -247,7 +247,7 @@ pub struct HostFacts {
     pub socket_buffers: String,
     /// Congestion control algorithms of TCP that the kernel has.
     pub tcp_available: Vec<String>,
-    /// Those of them that new network namespaces may choose.
+    /// Algorithms of these that new network namespaces may choose.
     pub tcp_allowed: Vec<String>,
     /// Queueing disciplines that the kernel does not have, by its own names for them.
     pub missing_disciplines: Vec<String>,

@@ -177,7 +177,7 @@ pub struct Offloads {
 pub struct ListedDrops {
     /// Packets that came to it.
     pub seen: u64,
-    /// Those of them that it dropped.
+    /// How many of them it dropped.
     pub dropped: u64,
 }
 

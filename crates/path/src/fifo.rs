@@ -47,7 +47,7 @@ impl<P> Fifo<P> {
         self.front().map(|(time, _)| *time)
     }
 
-    /// Those whose time has come leave.
+    /// Lets the packets leave whose time has come.
     pub(crate) fn pass_due(&mut self, now: Time, out: &mut Out<P>) {
         while self.next_time().is_some_and(|time| time <= now) {
             let Some((_, packet)) = self.pop() else { return };

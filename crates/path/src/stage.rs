@@ -106,7 +106,7 @@ impl DropCause {
 /// What a stage hands back: packets that leave it now, and those that never will.
 #[derive(Debug)]
 pub struct Out<P> {
-    /// Those that leave now, in order.
+    /// Packets that leave now, in order.
     pub(crate) passed: Vec<Packet<P>>,
     /// What became of others.
     pub(crate) fates: Fates<P>,

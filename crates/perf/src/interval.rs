@@ -29,7 +29,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Those that receive, and so count what has arrived; of senders alone where the receiver does not say.
+    /// Returns the ends that receive, and so count what has arrived; the senders where the receiver does not say.
     pub fn counting(&self, direction: Direction) -> Vec<(&Sample, Count)> {
         let all = |count: Count| self.clients.iter().map(|client| (client, count)).collect();
         match (direction, &self.server) {

@@ -24,9 +24,9 @@ pub struct ForwarderSeen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuperPacketsSeen {
-    /// Those that passed whole. Stages and [`LatenessSeen`] count each as one packet.
+    /// Frames that passed whole. Stages and [`LatenessSeen`] count each as one packet.
     pub whole: u64,
-    /// Those that were cut where they came in.
+    /// Frames that were cut where they came in.
     pub cut: u64,
     /// The packets that they became.
     pub packets: u64,

@@ -64,7 +64,7 @@ pub struct ScanCounters {
     pub received_datagrams: u64,
     /// ICMP errors.
     pub icmp_errors: u64,
-    /// Those of them that quote no connection ID of a handshake in flight, which end nothing: late ones, those whose quote is too short,
+    /// How many of them quote no connection ID of a handshake in flight and end nothing: late ones, those whose quote is too short,
     /// and forged ones.
     pub unproven_icmp_errors: u64,
 }

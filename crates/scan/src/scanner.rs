@@ -28,7 +28,7 @@ struct Lane {
 /// Performs handshakes. [`ask`](Self::ask) begins one, [`turn`](Self::turn) goes on with all of them.
 pub struct Scanner {
     engine: Engine,
-    /// Those of IPv4, then those of IPv6 if this host has it.
+    /// The sockets of IPv4, then those of IPv6 if this host has it.
     lanes: Vec<Lane>,
     lanes_v4: usize,
     next_lane: usize,

@@ -54,7 +54,7 @@ pub struct Scenario {
     pub interval: Duration,
     /// What is measured begins with the end of the first interval that is not over before.
     pub warm_up: Duration,
-    /// Only transfers that begin before it count; `None` counts all that begin after the warm-up.
+    /// When transfers must have begun to count; `None` counts all that begin after the warm-up.
     pub transfers_begin_by: Option<Duration>,
     /// Everything random follows from it.
     pub seed: u64,

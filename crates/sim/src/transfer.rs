@@ -79,9 +79,9 @@ pub enum Tap {
 /// A packet at a tap.
 #[derive(Clone, Copy, Debug)]
 pub struct TapEvent<'a> {
-    /// When.
+    /// When it passes the tap.
     pub time: Time,
-    /// Where.
+    /// Which tap it is.
     pub tap: Tap,
     /// Whose packet it is.
     pub from: Side,

@@ -56,7 +56,7 @@ pub struct Cache {
     stop: Arc<OnceLock<Arc<AtomicBool>>>,
     /// Is told of archives from which something is used.
     say: Arc<OnceLock<fn(&str)>>,
-    /// Those that it was told of.
+    /// Archives that it was told of.
     told: Arc<Mutex<BTreeSet<Archive>>>,
 }
 

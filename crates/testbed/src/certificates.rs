@@ -63,7 +63,7 @@ const LEAF: u64 = 1 << 32;
 /// Tries to meet a size to the byte. A signature of ECDSA takes 70 to 72 bytes by chance, so each has a chance of a quarter or more.
 const TRIES: u64 = 256;
 
-/// Those of the seed 0. Every run's identity covers them, and they take milliseconds: too long for each of 100 000 planned runs.
+/// The certificates of the seed 0. Every run's identity covers them, and they take milliseconds: too long for each of 100 000 planned runs.
 static OF_SEED_ZERO: Mutex<Vec<(Certificate, CertificateKey, Certificates)>> = Mutex::new(Vec::new());
 
 /// Makes them for the server.

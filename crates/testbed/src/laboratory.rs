@@ -46,7 +46,7 @@ pub struct Laboratory {
 struct Rebuilds {
     /// Whether anything is.
     asked: bool,
-    /// Those that were.
+    /// Names of what has been built again.
     done: Mutex<BTreeSet<String>>,
 }
 

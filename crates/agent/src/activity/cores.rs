@@ -9,7 +9,7 @@ use super::recorder::{Recorder, TrackId};
 use crate::cpu::TICK_NS;
 
 const PATH: &str = "/proc/stat";
-/// Those of a core, in the order of proc_stat(5). Time of guests is part of `user` and `nice`.
+/// Counters of a core, in the order of proc_stat(5). Time of guests is part of `user` and `nice`.
 const COUNTERS: &[&str] =
     &["user_ns", "nice_ns", "system_ns", "idle_ns", "io_wait_ns", "interrupt_ns", "softirq_ns", "steal_ns"];
 /// Bytes of the table that are read: more than the lines of cores take, which come first.

@@ -76,7 +76,7 @@ impl SystemCalls {
         Ok(())
     }
 
-    /// Those between the first sample and the last, of each role.
+    /// Counts the calls between the first sample and the last, by role and by number.
     pub fn by_number(&self) -> BTreeMap<String, BTreeMap<u32, u64>> {
         let of_span = |(first, last): &([u64; NUMBERS], [u64; NUMBERS])| {
             let counts = (0..).zip(first.iter().zip(last).map(|(first, last)| last - first));

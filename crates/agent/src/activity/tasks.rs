@@ -102,7 +102,7 @@ fn add(sum: &mut Counted, other: &Counted) {
 }
 
 impl Tasks {
-    /// Those of these endpoints, and this process.
+    /// Watches the tasks of these endpoints, and this process.
     pub fn new(watched: &[Watched]) -> Self {
         let group = |of, table: &Path, only| Group {
             of,

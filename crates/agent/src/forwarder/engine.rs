@@ -90,7 +90,7 @@ pub struct Engine<K, C> {
     directions: [PathDirection; 2],
     /// Says which bits flip.
     flips: Random,
-    /// Where a stage translates addresses.
+    /// The translation of addresses; `None` where no stage does that.
     nat: Option<Nat>,
     flows: Flows,
     latenesses: Latenesses,

@@ -154,7 +154,7 @@ struct Running<'a> {
     /// Events that were announced already.
     has_announced: Announced,
     clock: Option<Difference>,
-    /// Those of the server, from its start on.
+    /// Events of the server, from its start on.
     events: Events,
     sampler: Option<Result<Sampler>>,
     /// What was sampled, as JSON.

@@ -36,7 +36,7 @@ impl Store {
         Ok(Self { folder, forgets: options.forgets })
     }
 
-    /// Those of `names` that are not there.
+    /// Returns which of `names` are not there.
     pub fn missing(&self, names: Vec<String>) -> Vec<String> {
         names.into_iter().filter(|name| !self.folder.join(name).is_dir()).collect()
     }

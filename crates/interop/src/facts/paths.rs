@@ -19,7 +19,7 @@ pub struct PathFacts {
     pub server: SocketAddr,
     /// Datagrams of the client.
     pub client_datagrams: u64,
-    /// Those of them that came before the client's first CONNECTION_CLOSE frame on any path.
+    /// How many of them came before the client's first CONNECTION_CLOSE frame on any path.
     pub client_datagrams_before_close: u64,
     /// Datagrams of the server.
     pub server_datagrams: u64,

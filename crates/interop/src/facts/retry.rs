@@ -10,7 +10,7 @@ const MOST_TOKENS: usize = 4;
 pub struct RetryFacts {
     /// Retry packets of the server.
     pub packets: u64,
-    /// Those whose integrity tag is wrong (RFC 9001 section 5.8); they are in no other number.
+    /// Retry packets whose integrity tag is wrong (RFC 9001 section 5.8); they are in no other number.
     pub packets_not_authentic: u64,
     /// Whether an Initial of the client carries the token of one of them.
     pub token_came_back: bool,

@@ -51,7 +51,7 @@ pub struct SenderFacts {
     pub handshake_crypto_bytes: u64,
     /// Streams with a STREAM frame among those that the client opened and both ends use: one for each request.
     pub request_streams: u64,
-    /// Those of them with a STREAM frame in a 0-RTT packet.
+    /// How many of them have a STREAM frame in a 0-RTT packet.
     pub request_streams_in_zero_rtt: u64,
     /// What it sent on each stream that the client opened and both ends use, by stream ID; at most 1000.
     pub streams: BTreeMap<u64, StreamFacts>,

@@ -29,7 +29,7 @@ pub(super) struct BucketMeter {
 /// The bucket of a sender's pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bucket {
-    /// That it holds.
+    /// How many packets it holds.
     pub(super) packets: u64,
     trains: u64,
     shorter: u64,

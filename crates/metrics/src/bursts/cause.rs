@@ -22,7 +22,7 @@ pub enum BurstCause {
     Bucket,
     /// ACKs freed so much window at once, by what they acknowledged and by what they showed to be lost.
     Ack,
-    /// None of these.
+    /// Nothing shows one of these causes.
     Unknown,
 }
 

@@ -127,7 +127,7 @@ fn is_round(rtt_ns: u64) -> bool {
     rtt_ns >= SMALLEST_INITIAL_RTT.as_nanos() && rtt_ns.is_multiple_of(1_000_000)
 }
 
-/// Only a first sample is the estimate, and twice its deviation (RFC 9002, section 5.3).
+/// Whether these are the values behind a first sample: no other one is the estimate, and twice its deviation (RFC 9002, section 5.3).
 fn is_first_sample(metrics: &QlogMetrics) -> bool {
     let (Some(smoothed), Some(variance)) = (metrics.smoothed_rtt_ns, metrics.rtt_variance_ns) else { return false };
     metrics.latest_rtt_ns == Some(smoothed) && smoothed.abs_diff(variance.saturating_mul(2)) <= smoothed / 1000

@@ -39,7 +39,7 @@ enum Node {
         of: Box<Node>,
         slot: usize,
     },
-    /// That for which it holds first, and all behind it.
+    /// The first datagram for which it holds, and all behind it.
     From {
         of: Box<Node>,
         slot: usize,
@@ -149,9 +149,9 @@ pub struct Matcher {
 pub struct MatchCounts {
     /// Datagrams that it was asked about.
     pub asked: u64,
-    /// Those that it matched.
+    /// Datagrams that it matched.
     pub matched: u64,
-    /// Those of which it could not be decided, because a packet could not be read. They count as not matched.
+    /// Datagrams of which it could not be decided, because a packet could not be read. They count as not matched.
     pub undecided: u64,
 }
 

@@ -53,6 +53,6 @@ pub enum Kernel {
         /// Its rate.
         rate_bytes_per_second: u64,
     },
-    /// None of them does exactly this.
+    /// Nothing of the kernel does exactly this; says why.
     Refused(String),
 }

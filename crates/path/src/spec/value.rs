@@ -21,7 +21,7 @@ pub trait SettingValue: Sized {
     /// Returns it as it is written in a file; `None` where it is left out.
     fn write(&self) -> Option<Value>;
 
-    /// Where the file does not say; `None` where it has to.
+    /// Returns the value where the file does not say one; `None` where it has to.
     fn missing() -> Option<Self> {
         None
     }

@@ -75,12 +75,12 @@ impl Profile {
         self.user() + self.kernel()
     }
 
-    /// Those in user mode.
+    /// Samples in user mode.
     pub fn user(&self) -> u64 {
         self.cryptography + self.stack + self.unnamed
     }
 
-    /// Those in the kernel.
+    /// Samples in the kernel.
     pub fn kernel(&self) -> u64 {
         self.kernel_send + self.kernel_receive + self.kernel_other
     }

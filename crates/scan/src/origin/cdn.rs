@@ -26,7 +26,7 @@ pub enum BadCdns {
 }
 
 impl Cdns {
-    /// Those of the study that `experiments/reacked` repeats (its table 5).
+    /// Returns the CDNs of the study that `experiments/reacked` repeats (its table 5).
     pub fn of_the_study() -> Self {
         let own = Self::read(&include_bytes!("cdn.csv")[..]);
         own.unwrap_or_else(|error| unreachable!("a test reads this file: {error}"))

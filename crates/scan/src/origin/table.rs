@@ -42,7 +42,7 @@ pub struct Origin<'a> {
 pub struct Added {
     /// Prefixes of the file, again if it has them again.
     pub prefixes: u64,
-    /// Those with several origins.
+    /// Prefixes with several origins.
     pub multi_origin: u64,
     /// Default routes, which say nothing of who runs an address, and are not in the table.
     pub default_routes: u64,

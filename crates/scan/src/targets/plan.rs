@@ -61,7 +61,7 @@ pub struct Summary {
     pub duration_ns: u64,
     /// How many networks there are, of 256 addresses (/24), or of IPv6 (/48).
     pub networks: u64,
-    /// Those with the most connections, at most as many as were wanted.
+    /// Networks with the most connections, at most as many as were wanted.
     pub busiest: Vec<PrefixLoad>,
 }
 
@@ -79,7 +79,7 @@ pub struct PrefixLoad {
 }
 
 impl Cost {
-    /// That of several connections. Saturates.
+    /// Multiplies the cost of one by the number of connections. Saturates.
     pub fn times(self, connections: u64) -> Self {
         Self {
             packets_sent: self.packets_sent.saturating_mul(connections),

@@ -1,4 +1,4 @@
-//! Those who wait for their turn.
+//! Entries that wait for their turn.
 
 use std::{
     cmp::Reverse,

@@ -14,9 +14,9 @@ const MOST_UNFINISHED: f64 = 0.05;
 /// How many transfers of a group count: those that began after the warm-up and before [`Scenario::transfers_begin_by`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferCount {
-    /// Those that had ended when the run ended.
+    /// Transfers that had ended when the run ended.
     pub ended: u64,
-    /// Those that had not.
+    /// Transfers that had not.
     pub unfinished: u64,
 }
 

@@ -69,7 +69,7 @@ pub struct FlowOutcome {
     pub group: usize,
     /// Segments that have arrived, each counted once.
     pub delivered: u64,
-    /// Those of them that arrived in the warm-up.
+    /// How many of them arrived in the warm-up.
     pub delivered_in_warm_up: u64,
     /// Its round-trip time without queues, and without what packets take on the links.
     pub rtt: Duration,

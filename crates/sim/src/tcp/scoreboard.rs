@@ -18,7 +18,7 @@ pub(crate) struct Scoreboard {
     /// What is known of each segment from `acknowledged` on.
     segments: VecDeque<Tracked>,
     delivery: Delivery,
-    /// Those taken for lost of which the controller has not been told.
+    /// Segments taken for lost of which the controller has not been told.
     newly_lost: Vec<LostSegment>,
     arrived: Ranges,
     /// Segments that have arrived out of order.
@@ -104,7 +104,7 @@ impl Scoreboard {
         self.delivery.is_limited_by_application() && self.in_flight() == 0
     }
 
-    /// Those that were taken for lost since the last call.
+    /// Takes out the segments that were taken for lost since the last call.
     pub(crate) fn newly_lost(&mut self) -> impl Iterator<Item = LostSegment> {
         self.newly_lost.drain(..)
     }

@@ -66,7 +66,7 @@ pub fn report(
 pub struct Corrections<'a> {
     /// The clock of the client's host; `None` where nothing is known of it.
     pub client: Option<&'a ClockSeen>,
-    /// That of the sniffer.
+    /// The clock of the sniffer; `None` where nothing is known of it.
     pub sniffer: Option<&'a ClockSeen>,
     /// Where a sniffer captured: the link-layer address of the server.
     pub sniffed: Option<[u8; 6]>,

@@ -133,7 +133,7 @@ pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> R
 enum Logs {
     /// Everything that the run asks for.
     All,
-    /// Only the secrets of TLS, without which packets cannot be read.
+    /// The secrets of TLS alone, without which packets cannot be read.
     KeysOnly,
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use crate::source::sources;
+use crate::source::{Source, sources};
 
 /// Words with which a doc comment leans on its neighbour instead of naming what it documents.
 const OPENERS: &[&str] = &[
@@ -12,6 +12,12 @@ const OPENERS: &[&str] = &[
     "Instead", "Less", "Longer", "More", "Not", "Of", "On", "Or", "Since", "So", "Then", "To", "Until", "With",
     "Without",
 ];
+
+/// Words with which a part of a sentence begins whose other part is in the doc comment above it.
+const FRAGMENTS: &[&str] = &["Again", "Also", "Here", "Likewise", "None", "Only", "Per", "Same", "That", "Those"];
+
+/// Crates in which doc comments are still such parts. Only ever remove one.
+const WITH_FRAGMENTS: &[&str] = &["experiment", "quiclab", "report"];
 
 /// The first lines of doc comments.
 fn doc_comments(tokens: TokenStream, visit: &mut impl FnMut(String)) {
@@ -52,16 +58,35 @@ fn is_help(path: &Path) -> bool {
     path.starts_with("crates/quiclab/src/cli") || path.ends_with("quiclab/src/cli.rs")
 }
 
-#[test]
-fn doc_comments_name_what_they_document() {
+/// Doc comments that begin with one of `words`: the name of the crate, and the place with the first line.
+fn beginning_with(words: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for source in sources(false).into_iter().filter(|source| !is_help(&source.path)) {
-        doc_comments(source.tokens, &mut |line| {
-            if line.split_whitespace().next().is_some_and(|first| OPENERS.contains(&first.trim_end_matches([',', '.'])))
-            {
-                found.push(format!("{}: {line}", source.path.display()));
+    for Source { path, tokens } in sources(false).into_iter().filter(|source| !is_help(&source.path)) {
+        let krate = path.iter().take_while(|part| *part != "src").last().unwrap().to_string_lossy().into_owned();
+        doc_comments(tokens, &mut |line| {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            if words.contains(&first.trim_end_matches([',', '.', ':', ';'])) {
+                found.push((krate.clone(), format!("{}: {line}", path.display())));
             }
         });
     }
+    found
+}
+
+#[test]
+fn doc_comments_name_what_they_document() {
+    let found: Vec<_> = beginning_with(OPENERS).into_iter().map(|(_, line)| line).collect();
     assert!(found.is_empty(), "begin with what is documented, not with a preposition:\n{}", found.join("\n"));
+}
+
+#[test]
+fn doc_comments_are_whole_without_the_one_above() {
+    let (left, found): (Vec<_>, Vec<_>) =
+        beginning_with(FRAGMENTS).into_iter().partition(|(krate, _)| WITH_FRAGMENTS.contains(&krate.as_str()));
+    let found: Vec<_> = found.into_iter().map(|(_, line)| line).collect();
+    assert!(found.is_empty(), "say what is documented, also to who reads nothing else:\n{}", found.join("\n"));
+    for name in WITH_FRAGMENTS {
+        let is_left = left.iter().any(|(krate, _)| krate == name);
+        assert!(is_left, "{name} has no such doc comment any more: remove it from WITH_FRAGMENTS in {}", file!());
+    }
 }

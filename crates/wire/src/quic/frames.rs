@@ -127,7 +127,7 @@ pub enum QuicFrame {
     },
     /// PATH_RESPONSE
     PathResponse {
-        /// That of the challenge.
+        /// The data of the challenge.
         data: [u8; 8],
     },
     /// CONNECTION_CLOSE

@@ -66,7 +66,7 @@ fn forms_of_whole(datagram: &[u8]) -> Vec<QuicForm> {
     walked.forms
 }
 
-/// Those in front of bytes that are no packet.
+/// Forms of the packets in front of bytes that are no packet.
 fn forms_before_other_bytes(datagram: &[u8]) -> Vec<QuicForm> {
     let walked = walk(datagram, datagram.len());
     assert!(walked.has_foreign_bytes && walked.is_complete);

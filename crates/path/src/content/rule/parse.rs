@@ -53,7 +53,7 @@ const CONDITION: &str = "a condition such as flight, datagram, probe, initial, h
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at character {at}: found {found}, expected {expected}")]
 pub struct RuleError {
-    /// Where, counted from 1.
+    /// The character at which it is none, counted from 1.
     pub at: usize,
     /// What is there.
     pub found: String,

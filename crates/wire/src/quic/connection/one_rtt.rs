@@ -48,7 +48,7 @@ impl Connection {
         self.try_one_rtt_secrets(sender, label, packet, key_log, buffers, row)
     }
 
-    /// Where several TLS sessions have one client random, and the keys at hand, if there are any, open nothing: tries the
+    /// Several TLS sessions may have one client random. If the keys at hand, if there are any, open nothing, this tries the
     /// secrets of all.
     fn try_one_rtt_secrets(
         &mut self,
