@@ -21,7 +21,7 @@ const LARGEST_CIRCLES: &[(&str, usize)] = &[("experiment", 37), ("report", 56), 
 const LARGEST_CIRCLE: usize = 6;
 
 /// Modules of a crate that neither use the rest of it nor are used there.
-const PARTS: &[(&str, &[&str])] = &[("perf", &["roofline"]), ("scan", &["origin", "targets"])];
+const PARTS: &[(&str, &[&str])] = &[("perf", &["roofline"]), ("record", &["bundle"]), ("scan", &["origin", "targets"])];
 
 /// One file of a crate.
 struct Source {
