@@ -34,6 +34,7 @@ struct Source {
 fn sources(with_tests: bool) -> Vec<Source> {
     let crates = repository().join("crates");
     let mut folders: Vec<_> = fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.push(crates.join("testing/internet"));
     folders.sort();
     let mut sources = Vec::new();
     for folder in folders {
@@ -314,7 +315,8 @@ fn largest_circle(edges: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<V
 fn no_circle_of_files_becomes_larger() {
     let sources = sources(false);
     let sources: Vec<_> = sources.into_iter().filter(|source| !source.path.ends_with("tests.rs")).collect();
-    let crates: BTreeSet<PathBuf> = sources.iter().map(|source| source.path.iter().take(2).collect()).collect();
+    let crates: BTreeSet<PathBuf> =
+        sources.iter().map(|source| source.path.iter().take_while(|part| *part != "src").collect()).collect();
     let mut wrong = Vec::new();
     for krate in crates {
         let modules = Modules::of(&krate, &sources);
