@@ -7,9 +7,12 @@
 //! Writing, in this order: [`Records::begin`]; the testbed writes the capture and the endpoints' files into [`Draft::folder`];
 //! [`Draft::fill`] and [`Draft::finish`]. Reading: [`Records::names`], [`Records::load`], which know records of transfers ([`Record`]) and of models
 //! ([`ModelsRecord`]). docs/reference/record.md describes every file and field.
+//!
+//! [`bundle`] is an archive of files with their hashes, whatever they are: it knows nothing of records.
 
 mod any_record;
 mod bounded;
+pub mod bundle;
 mod clocks;
 mod contents;
 mod differences;

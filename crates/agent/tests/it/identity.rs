@@ -36,7 +36,7 @@ fn copy_of_workspace(to: &Path) {
     for file in ["Cargo.toml", "Cargo.lock"] {
         fs::copy(repository().join(file), to.join(file)).unwrap();
     }
-    // Manifests name the crate for tests, and nothing of it is built.
+    // Manifests name the crates for tests, and nothing of them is built.
     for folder in CRATES.iter().chain(&["crates/testing", ".cargo"]) {
         copy(&repository().join(folder), &to.join(folder));
     }

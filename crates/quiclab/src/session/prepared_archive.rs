@@ -1,6 +1,6 @@
 //! Archives of prepared things: a machine that has QEMU and no compilers takes kernel, guest images and stacks from one.
 //!
-//! An archive is a [bundle](quiclab_bundle), so every file has its hash, and its own name has the hash of its bytes. Things are named by what
+//! An archive is a [bundle](quiclab_record::bundle), so every file has its hash, and its own name has the hash of its bytes. Things are named by what
 //! they are made of, which nothing proves: whoever takes an archive trusts its maker as much as one who installs a program of theirs. So each
 //! thing keeps a note of the archive that it was taken from, which is shown where the thing is used.
 
@@ -13,8 +13,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_bundle::{Bundle, Limits, Mode, Writer};
 use quiclab_inputs::open_regular;
+use quiclab_record::bundle::{Bundle, Limits, Mode, Writer};
 use quiclab_testbed::{
     cache::{Archive, Cache, Origin, is_kept_by_the_cache},
     hash,
@@ -255,12 +255,12 @@ impl List {
 
 /// Names of things are folders of the cache, so a strange one is refused.
 fn check(name: &str, files: &BTreeMap<String, u64>) -> Result<()> {
-    quiclab_bundle::check_name(name)?;
+    quiclab_record::bundle::check_name(name)?;
     if name.matches('/').count() != 1 || name.contains("/.") || !KINDS.iter().any(|kind| name.starts_with(kind)) {
         bail!("{LIST}: things: found {name:?}, expected names that begin with one of {}", KINDS.join(", "));
     }
     for (file, bytes) in files {
-        quiclab_bundle::check_name(file)?;
+        quiclab_record::bundle::check_name(file)?;
         if is_kept_by_the_cache(file) {
             bail!("{LIST}: {name}/{file}: found a name that the cache writes itself, expected another one");
         }

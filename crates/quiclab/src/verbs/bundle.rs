@@ -13,9 +13,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_bundle::{Mode, Writer};
 use quiclab_experiment::{AnyRun, run::Versions};
 use quiclab_inputs::open_unlinked;
+use quiclab_record::bundle::{Mode, Writer};
 use quiclab_record::{ASIDE, Contents, RunFile, layout::CAPTURE_FILE};
 use quiclab_units::ShowPath;
 use serde::{Deserialize, Serialize};
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(folder_name("../a:b"), "-a-b");
         assert_eq!(folder_name(""), "quiclab");
         for name in ["examples/first", "../a:b", "größe\n", "...", &"x".repeat(500)] {
-            quiclab_bundle::check_name(&folder_name(name)).unwrap();
+            quiclab_record::bundle::check_name(&folder_name(name)).unwrap();
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use quiclab_bundle::Writer;
+use quiclab_record::bundle::Writer;
 use sha2::{Digest, Sha256};
 
 use crate::common::{Bench, CommandOutput, TEST_STACKS, output_of, quiclab, records};

@@ -1,6 +1,6 @@
 //! What the fuzzer runs (`crates/record/fuzz`), and what `tests/fuzz_corpus.rs` replays. A wrong result panics as a crash does.
 //!
-//! An input replaces files of a record of the first schemas, in any order and any number:
+//! An input of [`record`] replaces files of a record of the first schemas, in any order and any number:
 //!
 //! | bytes | |
 //! |--:|---|
@@ -8,9 +8,18 @@
 //! | 2 | length of what follows, little-endian; the rest of the input where it is less |
 //! | | the contents |
 
+pub mod bundle;
+
 use std::{cell::RefCell, fs, path::Path};
 
 use quiclab_record::{AnyRecord, ModelsObserved, Observed, Record, RunFile, read_observed};
+
+/// A target.
+pub type Target = fn(&[u8]);
+
+/// All of them, by the names of their corpora.
+#[allow(dead_code, reason = "for the test")]
+pub const ALL: [(&str, Target); 2] = [("record", record), ("bundle", bundle::bundle)];
 
 /// What an input can replace.
 pub const FILES: [&str; 9] = [

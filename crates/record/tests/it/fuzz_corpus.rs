@@ -7,12 +7,8 @@ mod targets;
 use std::{env, fs, path::Path};
 
 use crate::common::{NAME, data};
-use quiclab_testing::replay;
 
-#[test]
-fn records_are_survived() {
-    replay::every_input_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/record"), targets::record);
-}
+quiclab_testing::replay_corpora!(&targets::ALL);
 
 /// What the fuzzer begins with: every schema of every file. With `UPDATE=1` they are written.
 #[test]
@@ -50,7 +46,7 @@ fn every_schema_is_a_seed() {
     seed("contents-1", &[("contents.json", b"{\"schema\": 1, \"files\": {\"path.json\": 2323}}")]);
     let models = models();
     seed("models", &models.each_ref().map(|(file, contents)| (*file, &contents[..])));
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/record");
+    let folder = Path::new(CORPORA).join("record");
     for (name, input) in seeds {
         targets::record(&input);
         let path = folder.join(name);

@@ -1,5 +1,7 @@
 //! The integration tests of this crate: one executable, a module for each subject.
 
+mod bundle_names;
+mod bundles;
 mod common;
 mod cross_traffic;
 mod damage;

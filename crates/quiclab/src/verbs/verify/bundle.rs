@@ -12,9 +12,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_bundle::{Bundle, Limits};
 use quiclab_experiment::run::is_sample;
 use quiclab_inputs::open_regular;
+use quiclab_record::bundle::{Bundle, Limits};
 use quiclab_record::{RunFile, layout::RUN_FILE};
 use quiclab_testbed::{cache::Cache, hash, perform::Interrupted};
 use quiclab_units::ShowPath;

@@ -8,7 +8,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
-use crate::{BundleError, SUMS, check_name};
+use crate::bundle::{SUMS, error::BundleError, name::check_name};
 
 /// How hard files are compressed: zlib's usual level.
 const LEVEL: i64 = 6;

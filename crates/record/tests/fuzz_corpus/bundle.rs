@@ -1,4 +1,4 @@
-//! What the fuzzer runs, and the test of its corpus. Besides panics they look for wrong answers.
+//! The target that reads bundles.
 
 use std::{
     collections::BTreeMap,
@@ -7,16 +7,9 @@ use std::{
     path::Path,
 };
 
-use quiclab_bundle::{Bundle, Limits, SUMS};
+use quiclab_record::bundle::{Bundle, Limits, SUMS};
 use sha2::{Digest, Sha256};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-
-/// A target.
-pub type Target = fn(&[u8]);
-
-/// All of them, by the names of their corpora.
-#[allow(dead_code, reason = "for the test")]
-pub const ALL: [(&str, Target); 1] = [("bundle", bundle)];
 
 /// Opens, checks and unpacks any bytes as a bundle, or, where the first of them is 0, files of the input with right hashes: nothing is written
 /// outside of the folder, no more than the limit, and a file has the bytes of its hash.

@@ -1,6 +1,6 @@
 //! Names of files in a bundle.
 
-use crate::BundleError;
+use crate::bundle::error::BundleError;
 
 /// Bytes of a name; longer ones cannot be written on every file system.
 const LONGEST: usize = 1024;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use quiclab_bundle::{Bundle, BundleError, Limits, Mode, SUMS, Writer};
+use quiclab_record::bundle::{Bundle, BundleError, Limits, Mode, SUMS, Writer};
 use sha2::{Digest, Sha256};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 

@@ -1,6 +1,6 @@
 //! Names of members: 32 parts of 255 bytes at most, and below the folder that they are unpacked to.
 
-use quiclab_bundle::check_name;
+use quiclab_record::bundle::check_name;
 
 #[test]
 fn names_below_the_folder_are_taken() {

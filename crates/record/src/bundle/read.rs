@@ -11,7 +11,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::{BundleError, SUMS, check_name, write::hex};
+use crate::bundle::{SUMS, error::BundleError, name::check_name, write::hex};
 
 /// What is read at once.
 const CHUNK: usize = 1 << 16;
