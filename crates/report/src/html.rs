@@ -10,12 +10,13 @@ use crate::{
     columns::{Column, NOTHING, handshake_columns, host_columns, main_columns, whole_columns},
     figures::{Scene, draw_all},
     findings::findings,
-    groups::{self, Group, GroupWarning, name_alone, published_alone},
+    groups::{self, Group, GroupWarning, published_alone},
     input::{ReportInput, RunRow},
-    notes::{notes, tells_clients},
+    notes::notes,
     page::{expectations, failures, page, picture},
     path_summary, phases,
     ranking::{CRITERIA, Ranking, rankings},
+    results_table::{ResultsRow, ResultsTable, RowOf},
     scenario::transfer_figures,
     verdicts::verdicts_of_groups,
     warning_groups::{of_runs, warning_groups},
@@ -99,53 +100,44 @@ fn warnings(groups: &[Group]) -> Markup {
 }
 
 fn table(groups: &[Group], alone: &[&Published]) -> Markup {
-    let tells_clients = tells_clients(groups);
+    let results = ResultsTable::of(groups, alone, main_columns());
     html! {
         div.wide {
             table {
-                thead { tr { th {} @if tells_clients { th { "client" } } th { "runs" } @for column in main_columns() { th { (column.heading) } } } }
-                tbody {
-                    @for group in groups {
-                        tr {
-                            th { (group.label) }
-                            @if tells_clients { td { (group.settings.stack.client) } }
-                            td { (group.runs.len()) }
-                            @for column in main_columns() { td { (column.cell(group.summary(column).as_ref())) } }
-                        }
-                        @if let Some(row) = group.published {
-                            tr.published {
-                                th title=[row.source.as_ref()] { "published" }
-                                @if tells_clients { td {} }
-                                td {}
-                                @for column in main_columns() {
-                                    td { (column.published(group.published(column))) }
-                                }
-                            }
-                        }
-                    }
-                    @for row in alone {
-                        tr.published {
-                            th title=[row.source.as_ref()] { (name_alone(row)) }
-                            @if tells_clients { td {} }
-                            td {}
-                            @for column in main_columns() {
-                                td { (column.published(row.values.get(column.metric).copied())) }
-                            }
-                        }
+                thead {
+                    tr {
+                        th {} @if results.tells_clients { th { "client" } } th { "runs" }
+                        @for heading in results.headings() { th { (heading) } }
                     }
                 }
+                tbody { @for row in &results.rows { (table_row(row, results.tells_clients)) } }
             }
         }
         p.note { "Mean \u{b1} standard deviation over the runs; " (NOTHING) " where nothing could be measured." }
         @for note in notes(groups) { p.note { strong { (note) } } }
-        @for group in groups {
-            @if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
-                p.note { "Published, " (group.label) ": " (source) }
+        @for line in results.rows.iter().filter_map(|row| row.of.source_line("Published")) { p.note { (line) } }
+    }
+}
+
+fn table_row(row: &ResultsRow, tells_clients: bool) -> Markup {
+    let cells = html! { @for cell in &row.cells { td { (cell) } } };
+    match row.of {
+        RowOf::Runs(group) => html! {
+            tr {
+                th { (row.of.name()) }
+                @if tells_clients { td { (group.settings.stack.client) } }
+                td { (group.runs.len()) }
+                (cells)
             }
-        }
-        @for row in alone {
-            @if let Some(source) = &row.source { p.note { (name_alone(row)) ": " (source) } }
-        }
+        },
+        RowOf::Published(..) | RowOf::Alone(_) => html! {
+            tr.published {
+                th title=[row.of.source()] { (row.of.name()) }
+                @if tells_clients { td {} }
+                td {}
+                (cells)
+            }
+        },
     }
 }
 

@@ -34,6 +34,7 @@ mod plot;
 mod quantiles;
 mod quantity;
 mod ranking;
+mod results_table;
 mod scan;
 mod scenario;
 mod squares;

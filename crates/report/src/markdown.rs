@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 use crate::{
     columns::{COLUMNS, main_columns},
     figures::train_mix::mix_if_any,
-    groups::{self, name_alone, published_alone},
+    groups::{self, published_alone},
     input::ReportInput,
     markdown::text::escaped,
     notes::{notes, tells_clients},
     ranking::{CRITERIA, rankings},
+    results_table::{ResultsTable, RowOf},
     squares::picture,
     verdicts::verdicts_in_markdown,
     warning_groups::{of_runs, warning_groups},
@@ -40,44 +41,40 @@ pub fn render_markdown(input: &ReportInput) -> String {
     if !words.is_empty() {
         let _ = writeln!(text, "{}\n", words.join("\n"));
     }
-    let headings: Vec<_> = main_columns().map(|column| column.heading).collect();
-    let tells_clients = tells_clients(&groups);
-    let (heading, line, empty) = if tells_clients { (" client |", "---|", " |") } else { ("", "", "") };
-    let _ = writeln!(text, "| |{heading} runs | {} |", headings.join(" | "));
-    let _ = writeln!(text, "|---|{line}--:|{}", "--:|".repeat(main_columns().count()));
-    for group in &groups {
-        let cells: Vec<_> = main_columns().map(|column| column.cell(group.summary(column).as_ref())).collect();
-        let client =
-            if tells_clients { format!(" {} |", escaped(&group.settings.stack.client)) } else { String::new() };
-        let _ = writeln!(text, "| {} |{client} {} | {} |", escaped(&group.label), group.runs.len(), cells.join(" | "));
-        if group.published.is_some() {
-            let cells: Vec<_> = main_columns().map(|column| column.published(group.published(column))).collect();
-            let _ = writeln!(text, "| *published* |{empty} | {} |", cells.join(" | "));
-        }
-    }
     let alone = published_alone(input, &groups);
-    for row in &alone {
-        let cells: Vec<_> =
-            main_columns().map(|column| column.published(row.values.get(column.metric).copied())).collect();
-        let _ = writeln!(text, "| *{}* |{empty} | {} |", escaped(&name_alone(row)), cells.join(" | "));
+    let results = ResultsTable::of(&groups, &alone, main_columns());
+    let headings: Vec<_> = results.headings().collect();
+    let (heading, line, empty) = if results.tells_clients { (" client |", "---|", " |") } else { ("", "", "") };
+    let _ = writeln!(text, "| |{heading} runs | {} |", headings.join(" | "));
+    let _ = writeln!(text, "|---|{line}--:|{}", "--:|".repeat(headings.len()));
+    for row in &results.rows {
+        let (name, cells) = (escaped(&row.of.name()), row.cells.join(" | "));
+        let _ = match row.of {
+            RowOf::Runs(group) => {
+                let client = &group.settings.stack.client;
+                let client = if results.tells_clients { format!(" {} |", escaped(client)) } else { String::new() };
+                writeln!(text, "| {name} |{client} {} | {cells} |", group.runs.len())
+            }
+            RowOf::Published(..) | RowOf::Alone(_) => writeln!(text, "| *{name}* |{empty} | {cells} |"),
+        };
     }
     text.push_str("\nMean \u{b1} standard deviation over the runs.\n");
     for note in notes(&groups) {
         let _ = writeln!(text, "\nNote: {}", escaped(&note));
     }
-    for group in &groups {
-        if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
-            let _ = writeln!(text, "\nPublished, {}: {}", escaped(&group.label), escaped(source));
-        }
+    let sources = |is_alone: bool| {
+        let rows = results.rows.iter().filter(move |row| row.of.is_alone() == is_alone);
+        rows.filter_map(|row| row.of.source_line("Published"))
+    };
+    for line in sources(false) {
+        let _ = writeln!(text, "\n{}", escaped(&line));
     }
     for (group, warning) in warning_groups(&groups).iter().flat_map(|warning_groups| &warning_groups.rows) {
         let of = of_runs(group, warning);
         let _ = writeln!(text, "\nWarning, {}{of}: {}", escaped(&group.label), escaped(&warning.message));
     }
-    for row in &alone {
-        if let Some(source) = &row.source {
-            let _ = writeln!(text, "\n{}: {}", escaped(&name_alone(row)), escaped(source));
-        }
+    for line in sources(true) {
+        let _ = writeln!(text, "\n{}", escaped(&line));
     }
     for failure in &input.failures {
         let _ =

@@ -1,5 +1,6 @@
 //! The report of a scenario: many runs of models, their metrics, and curves over time or over a setting.
 
+mod brief;
 mod figure;
 mod findings;
 mod group;

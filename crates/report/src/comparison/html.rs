@@ -7,7 +7,6 @@ use super::{
     forest,
     measure::{Row, SideNumbers},
     result::{Comparison, Pair},
-    terminal::how_compared,
     words,
 };
 use crate::{
@@ -54,7 +53,7 @@ pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportI
         (conditions(comparison))
         @for (place, pair) in comparison.pairs.iter().enumerate() {
             h2 { (pair.label) }
-            p.note { (pair.runs[0]) " runs of A, " (pair.runs[1]) " of B, " (how_compared(pair)) "." }
+            p.note { (pair.runs[0]) " runs of A, " (pair.runs[1]) " of B, " (pair.how_compared()) "." }
             (table(pair, comparison.alpha, &|row| row.is_primary))
             @if let Some(figure) = forest::draw(place, pair) { (picture(&figure)) }
             details {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{result::Comparison, terminal::how_compared, words};
+use super::{result::Comparison, words};
 use crate::{markdown::text::escaped, squares::picture};
 
 /// The verdict, the conditions, and for each pair a table of five columns and a picture of its trains.
@@ -49,7 +49,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
         let [mix_a, mix_b] = pair.mixes;
         text.push_str(&picture(&[("A", mix_a), ("B", mix_b)]));
         let [of_a, of_b] = pair.runs;
-        let _ = writeln!(text, "\n{of_a} runs of A, {of_b} of B, {}.", how_compared(pair));
+        let _ = writeln!(text, "\n{of_a} runs of A, {of_b} of B, {}.", pair.how_compared());
     }
     for (letter, alone) in ["A", "B"].into_iter().zip(&comparison.only_in) {
         for label in alone {

@@ -127,6 +127,17 @@ impl Comparison {
     }
 }
 
+impl Pair {
+    /// How the runs were compared.
+    pub(super) fn how_compared(&self) -> String {
+        if self.is_paired {
+            format!("compared seed by seed ({} seeds in common)", self.common_seeds)
+        } else {
+            "compared by their means (fewer than two seeds in common)".to_owned()
+        }
+    }
+}
+
 impl Failures {
     /// The failures in a sentence; `None` where no run failed.
     pub fn in_words(&self) -> Option<String> {

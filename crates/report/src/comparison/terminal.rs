@@ -7,7 +7,7 @@ use super::{
     result::{Comparison, Pair},
     words,
 };
-use crate::terminal::{DEFAULT_WIDTH, table};
+use crate::terminal::table::{DEFAULT_WIDTH, table};
 
 /// Verdict and conditions first, then a table for each pair; lines are at most `width` columns wide where the words allow it.
 pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>) -> String {
@@ -60,7 +60,7 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>) -
 
 fn pair_in_words(pair: &Pair, alpha: f64, width: Option<u16>) -> String {
     let [a, b] = pair.runs;
-    let mut text = format!("\n{}: {a} runs of A, {b} of B, {}\n", pair.label, how_compared(pair));
+    let mut text = format!("\n{}: {a} runs of A, {b} of B, {}\n", pair.label, pair.how_compared());
     let rows: Vec<_> = pair.metrics.iter().filter(|row| row.is_primary).map(cells).collect();
     let interval = format!("B \u{2212} A, {} interval", words::level(alpha));
     let headings = ["", "A", "B", &interval, "of A", "p, corrected", "outcome"];
@@ -96,15 +96,6 @@ fn pair_in_words(pair: &Pair, alpha: f64, width: Option<u16>) -> String {
         distance(pair.train_distance)
     );
     text
-}
-
-/// How the runs of a pair were compared.
-pub(super) fn how_compared(pair: &Pair) -> String {
-    if pair.is_paired {
-        format!("compared seed by seed ({} seeds in common)", pair.common_seeds)
-    } else {
-        "compared by their means (fewer than two seeds in common)".to_owned()
-    }
 }
 
 fn cells(row: &Row) -> Vec<String> {

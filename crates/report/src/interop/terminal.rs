@@ -6,9 +6,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use quiclab_interop::Matrix;
 
 use super::outcome::{Outcome, cases_with, count_words, counts, legend, letters};
-
-/// Columns where standard output is no terminal.
-const DEFAULT_WIDTH: u16 = 120;
+use crate::terminal::table::DEFAULT_WIDTH;
 
 /// The matrix, how often each case succeeded, and why others failed. The tables are at most `width` columns wide where the
 /// letters allow it.

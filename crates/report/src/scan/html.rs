@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use quiclab_units::shown;
 
 use super::{
+    published::STUDY,
     report::ScanReport,
     rows::label,
     section::{Line, Section, Table},
@@ -23,9 +24,6 @@ pub fn render_scan_html(report: &ScanReport) -> String {
     };
     page(&label(&report.title), &body)
 }
-
-/// Whose tables and figures these are.
-pub(super) const STUDY: &str = "ReACKed QUICer (IMC 2024)";
 
 fn section(section: &Section) -> Markup {
     html! {

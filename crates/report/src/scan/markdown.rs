@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    html::STUDY,
+    published::STUDY,
     report::ScanReport,
     rows::label,
     section::{Line, Table},

@@ -3,6 +3,9 @@
 
 use super::rows::OTHERS;
 
+/// Whose tables and figures these are.
+pub(super) const STUDY: &str = "ReACKed QUICer (IMC 2024)";
+
 /// What the study published of one CDN.
 pub(super) struct PublishedCdn {
     pub name: &'static str,

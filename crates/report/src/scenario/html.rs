@@ -11,7 +11,6 @@ use super::{
     group::{Group, metric_names},
     metric::heading,
     report::ScenarioReport,
-    terminal::unfinished,
 };
 use crate::page::{expectations, failures, page, picture};
 
@@ -27,7 +26,7 @@ pub fn render_scenario_html(report: &ScenarioReport) -> String {
             " \u{b7} simulator " code { (report.simulator) }
         }
         (failures(&report.failures, &BTreeMap::new()))
-        @if let Some(warning) = unfinished(report) {
+        @if let Some(warning) = report.unfinished() {
             section.warnings { h2 { "Check these warnings before you trust the numbers" } ul { li { (warning) } } }
         }
         (expectations(&scenario_findings(report), &[]))

@@ -3,25 +3,24 @@
 use std::fmt::Write as _;
 
 use super::{
+    brief::{brief_cells, brief_headings},
     group::Group,
-    metric::heading,
     report::ScenarioReport,
-    terminal::{BRIEF, unfinished},
 };
 use crate::markdown::text::escaped;
 
 /// The table of the terminal, with every row; warnings and failures.
 pub fn render_scenario_markdown(report: &ScenarioReport) -> String {
     let groups = Group::all(report);
-    let headings: Vec<_> = BRIEF.iter().map(|metric| heading(metric, &report.labels)).collect();
+    let headings = brief_headings(&report.labels);
     let mut text = format!("| {} | runs | {} |\n", escaped(&report.experiment), headings.join(" | "));
-    let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(BRIEF.len()));
+    let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(headings.len()));
     for group in &groups {
-        let cells: Vec<_> = BRIEF.iter().map(|metric| group.cell(metric)).collect();
-        let _ = writeln!(text, "| {} | {} | {} |", escaped(&group.label), group.runs.len(), cells.join(" | "));
+        let cells = brief_cells(group).join(" | ");
+        let _ = writeln!(text, "| {} | {} | {cells} |", escaped(&group.label), group.runs.len());
     }
     text.push_str("\nMean \u{b1} standard deviation over the runs.\n");
-    if let Some(warning) = unfinished(report) {
+    if let Some(warning) = report.unfinished() {
         let _ = writeln!(text, "\nWarning: {}", escaped(&warning));
     }
     for failure in &report.failures {

@@ -36,6 +36,20 @@ pub struct ScenarioReport {
     pub labels: Labels,
 }
 
+impl ScenarioReport {
+    /// What to know of runs that had too many events.
+    pub(super) fn unfinished(&self) -> Option<String> {
+        let count = self.runs.iter().filter(|run| !run.is_whole).count();
+        (count > 0).then(|| {
+            format!(
+                "{count} of {} runs ended early because they reached scenario.events; their metrics cover the time until \
+                 then",
+                self.runs.len()
+            )
+        })
+    }
+}
+
 /// One run.
 #[derive(Clone, Debug)]
 pub struct ScenarioRow {
