@@ -20,7 +20,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use nix::time::{ClockId, clock_gettime};
-use quiclab_orders::activity::{Activity, Missing, Sampling};
+use quiclab_agent_protocol::activity::{Activity, Missing, Sampling};
 
 use self::{
     batches::BatchCounters, cores::Cores, events::Events, recorder::Recorder, sockets::UdpSockets,

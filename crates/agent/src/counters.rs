@@ -7,7 +7,7 @@ use netlink_packet_route::{
     RouteNetlinkMessage,
     tc::{TcAttribute, TcMessage, TcStats2, TcXstats},
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
     report::QdiscCounters,
 };

@@ -6,7 +6,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use quiclab_orders::report::{CpuUse, CpuUser};
+use quiclab_agent_protocol::report::{CpuUse, CpuUser};
 
 /// Whose CPU time is measured.
 #[derive(Clone, Copy, Debug)]

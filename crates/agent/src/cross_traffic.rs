@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
     cross_traffic::{CrossFlow, CrossTraffic as Order, CrossTrafficReport, PORT},
 };

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
 use netlink_packet_route::tc::{TcBpfFlags, TcFilterBpf, TcFilterBpfOption, TcOption};
-use quiclab_orders::report::ListedDrops;
+use quiclab_agent_protocol::report::ListedDrops;
 
 use crate::bpf::{
     ADD_IMMEDIATE, ATOMIC, ATOMIC_ADD, ATOMIC_FETCH, CALL, CounterMap, EXIT, HELPER_MAP_LOOKUP_ELEM, JUMP_IF_EQUAL,

@@ -25,7 +25,7 @@ use nix::{
     },
     unistd::{Pid, getpgid},
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::Program,
     places::{LOGS, OUTPUTS, QLOG},
     report::ProcessEnd,

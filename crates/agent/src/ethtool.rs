@@ -4,7 +4,7 @@ use std::{ffi::CString, io, os::fd::AsRawFd};
 
 use anyhow::{Context, Result};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-use quiclab_orders::report::Offloads;
+use quiclab_agent_protocol::report::Offloads;
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GTSO: u32 = 0x1e;

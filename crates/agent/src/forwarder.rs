@@ -30,7 +30,7 @@ use nix::{
     sys::eventfd::{EfdFlags, EventFd},
     unistd::Pid,
 };
-use quiclab_orders::forwarder::{self as orders, ForwarderReport};
+use quiclab_agent_protocol::forwarder::{self as orders, ForwarderReport};
 
 use self::{
     engine::Engine,

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::sys::statvfs::statvfs;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::ACTIVITY,
     orders::Orders,
     places::{DOWNLOADS, OUTPUTS},

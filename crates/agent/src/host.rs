@@ -36,7 +36,7 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
     },
 };
-use quiclab_orders::hosts::{Answer, LONGEST_SILENCE_SECONDS, Part, PlaceOfHost, Request};
+use quiclab_agent_protocol::hosts::{Answer, LONGEST_SILENCE_SECONDS, Part, PlaceOfHost, Request};
 
 use self::{hardware::HardwareStamps, lock::Lock, options::Options, store::Store};
 use crate::{

@@ -23,7 +23,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     places::{DOWNLOADS, WWW},
     results::ROLES,
 };

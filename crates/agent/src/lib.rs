@@ -4,7 +4,7 @@
 //! takes orders on standard input, works in namespaces of its own, and leaves nothing behind. What both do is [`run`]. Besides, [`probe`] says
 //! what a host allows.
 //!
-//! Read first: `quiclab_orders` (what the agent is told, and what it answers), [`run`] (what it does, in order).
+//! Read first: `quiclab_agent_protocol` (what the agent is told, and what it answers), [`run`] (what it does, in order).
 //! Does not know: experiment files, captures' contents, metrics.
 
 pub mod activity;

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use anyhow::{Context, Result, ensure};
 use netlink_packet_route::RouteNetlinkMessage;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     network::{Discipline, Fq, Netem},
     probe::Probe,
 };
@@ -89,6 +89,6 @@ fn each() -> [Discipline; 8] {
         Discipline::FqCodel,
         Discipline::Fq(Fq::default()),
         Discipline::Etf { delta_ns: 200_000, deadline: false },
-        Discipline::GsoPace { clock: quiclab_orders::network::Clock::Tai },
+        Discipline::GsoPace { clock: quiclab_agent_protocol::network::Clock::Tai },
     ]
 }

@@ -5,7 +5,7 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use quiclab_orders::network::{BurstLoss, Clock, Discipline, Fq, Netem};
+use quiclab_agent_protocol::network::{BurstLoss, Clock, Discipline, Fq, Netem};
 
 const TCA_OPTIONS: u16 = 2;
 const TCA_TBF_PARMS: u16 = 1;

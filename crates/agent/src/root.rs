@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use nix::mount::MsFlags;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
     places::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
     report::MOST_STRAY_FILES,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::Activity,
     addresses::{HOST_INTERFACE, TO_CLIENT},
     contents::Contents,

@@ -1,6 +1,6 @@
 //! The life on a host: each line on standard input is a run's [`Orders`] as JSON, and each is answered on standard output.
 //!
-//! An answer is a line with a [`Manifest`](quiclab_orders::slot::Manifest) as JSON, and behind it the bytes of its blobs, whose
+//! An answer is a line with a [`Manifest`](quiclab_agent_protocol::slot::Manifest) as JSON, and behind it the bytes of its blobs, whose
 //! offsets count from the end of that line.
 //!
 //! Each run happens in a process of its own that is process 1 of new namespaces: PIDs, mounts, networks, and users where the caller
@@ -26,7 +26,7 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
     },
 };
-use quiclab_orders::orders::Orders;
+use quiclab_agent_protocol::orders::Orders;
 
 use crate::{
     cpu::Meter,

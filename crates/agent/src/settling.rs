@@ -13,7 +13,7 @@ use netlink_packet_route::{
     RouteNetlinkMessage,
     link::{LinkAttribute, LinkMessage, State},
 };
-use quiclab_orders::addresses::HOST_INTERFACE;
+use quiclab_agent_protocol::addresses::HOST_INTERFACE;
 
 use crate::{namespace::Namespace, netlink::Netlink, topology::index};
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_orders::{report::TapReport, ring};
+use quiclab_agent_protocol::{report::TapReport, ring};
 
 mod filter;
 mod mirror;

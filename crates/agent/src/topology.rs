@@ -35,7 +35,7 @@ use netlink_packet_route::{
     },
 };
 use nix::net::if_::if_nametoindex;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{
         CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, HOST_INTERFACE, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC,
         TO_CLIENT, TO_SERVER,

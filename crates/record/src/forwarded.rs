@@ -1,5 +1,6 @@
 //! What the forwarder says of itself, and the list of packets that a path dropped: parts of `path.json`.
 
+use quiclab_agent_protocol::forwarder::{Lateness, SuperPackets};
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -14,22 +15,10 @@ pub struct ForwarderSeen {
     /// Whether its thread ran with a real-time priority, before the endpoints.
     pub is_realtime: bool,
     /// How much later than planned packets left the path; `None` where none left.
-    pub lateness: Option<LatenessSeen>,
+    pub lateness: Option<Lateness>,
     /// Super-packets that came in; `None` where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub super_packets: Option<SuperPacketsSeen>,
-}
-
-/// Frames of many packets each, as the forwarder met them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SuperPacketsSeen {
-    /// Frames that passed whole. Stages and [`LatenessSeen`] count each as one packet.
-    pub whole: u64,
-    /// Frames that were cut where they came in.
-    pub cut: u64,
-    /// The packets that they became.
-    pub packets: u64,
+    pub super_packets: Option<SuperPackets>,
 }
 
 /// 99 of 100 packets must not leave the forwarder later than this: 1 % of a delay of 20 ms.
@@ -38,36 +27,22 @@ const LATEST: Duration = Duration::from_micros(200);
 impl ForwarderSeen {
     /// What to look at before trusting the run, where packets left so late that the path was another one.
     pub fn why_late(&self) -> Option<String> {
-        let LatenessSeen { packets, median, percentile_99, largest } = self.lateness?;
+        let late = self.lateness?;
+        let [median, percentile_99, largest] =
+            [late.median_ns, late.percentile_99_ns, late.largest_ns].map(Duration::from_nanos);
         (percentile_99 > LATEST).then(|| {
             let milliseconds = |time: Duration| format!("{:.3} ms", time.as_nanos() as f64 / 1e6);
             let priority = if self.is_realtime { "with" } else { "without" };
             format!(
-                "of {packets} packets 1 % left the forwarder {} late or later, expected less than {LATEST} (median {}, largest \
+                "of {} packets 1 % left the forwarder {} late or later, expected less than {LATEST} (median {}, largest \
                  {}); its thread ran {priority} real-time priority",
+                late.packets,
                 milliseconds(percentile_99),
                 milliseconds(median),
                 milliseconds(largest)
             )
         })
     }
-}
-
-/// How much later than planned packets left the path. The median and the 99th percentile are exact to 1/32 of their value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LatenessSeen {
-    /// Packets that left.
-    pub packets: u64,
-    /// Half of them were at most this late.
-    #[serde(rename = "median_ns", with = "nanoseconds")]
-    pub median: Duration,
-    /// 99 of 100 were at most this late.
-    #[serde(rename = "percentile_99_ns", with = "nanoseconds")]
-    pub percentile_99: Duration,
-    /// The latest one.
-    #[serde(rename = "largest_ns", with = "nanoseconds")]
-    pub largest: Duration,
 }
 
 /// A packet that a stage dropped.
@@ -100,8 +75,7 @@ mod tests {
     use super::*;
 
     fn forwarder(percentile_99_ns: u64) -> ForwarderSeen {
-        let [median, percentile_99, largest] = [3_500, percentile_99_ns, 900_000].map(Duration::from_nanos);
-        let lateness = Some(LatenessSeen { packets: 1000, median, percentile_99, largest });
+        let lateness = Some(Lateness { packets: 1000, median_ns: 3_500, percentile_99_ns, largest_ns: 900_000 });
         ForwarderSeen { why: String::new(), is_realtime: false, lateness, super_packets: None }
     }
 

@@ -40,13 +40,13 @@ pub use clocks::{ClockSeen, ClocksSeen, Correction, OffsetSeen, TimekeepingSeen}
 pub use contents::{Contents, FileFacts};
 pub use differences::differences;
 pub use error::RecordError;
-pub use forwarded::{DropSeen, ForwarderSeen, LatenessSeen, SuperPacketsSeen};
+pub use forwarded::{DropSeen, ForwarderSeen};
 pub use host::{HostActivity, HostBatches, HostMissing, HostSeries};
 pub use machine::{FrequencySeen, MachineSeen, MachineWindow, TemperatureSeen};
 pub use models::{BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, ModelsRecord};
 pub use observed::{
-    CpuUse, CpuUser, CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen,
-    ProcessEnd, StageSeen, StampsSeen, TapRole, TapSeen, Thefts,
+    CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd,
+    StageSeen, StampsSeen, TapRole, TapSeen, Thefts,
 };
 pub use record::{Record, read_observed};
 pub use records::{ASIDE, Draft, Records, key, link_below};

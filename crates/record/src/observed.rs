@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_agent_protocol::report::CpuUse;
 use quiclab_experiment::stack::Role;
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -109,33 +110,6 @@ pub struct HostSeen {
     pub queues: Vec<StageSeen>,
     /// Offloads of the host's network card, as found after they were set.
     pub offloads: Option<Offloads>,
-}
-
-/// CPU time used during the client's lifetime.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CpuUse {
-    /// Whose time it is.
-    pub of: CpuUser,
-    /// CPU time, summed over all CPUs.
-    #[serde(rename = "time_ns", with = "nanoseconds")]
-    pub time: Duration,
-    /// CPUs that the machine has.
-    pub cpus: u32,
-    /// The time as a share of what its user could have done in that time, 0 to 1: all CPUs together for the machine, where
-    /// one busy core of four is 0.25; one CPU for the endpoints, 1 where they used one CPU or more. One thread that is always
-    /// busy limits a transfer, whatever other CPUs do.
-    pub share: f64,
-}
-
-/// Whose CPU time was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CpuUser {
-    /// Everything on the machine, kernel included.
-    Machine,
-    /// The endpoints and the processes they started.
-    Endpoints,
 }
 
 /// How an endpoint's process ended, and what it used.

@@ -4,6 +4,8 @@ pub(crate) mod html;
 
 use std::collections::BTreeMap;
 
+use quiclab_agent_protocol::forwarder::Lateness;
+
 /// What became of the packets of one run on the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathSummary {
@@ -35,19 +37,6 @@ pub enum Mover {
     },
     /// The simulator.
     Simulator,
-}
-
-/// How much later than planned packets left, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lateness {
-    /// Packets that left.
-    pub packets: u64,
-    /// Lateness of half of the packets, at most.
-    pub median_ns: u64,
-    /// Lateness of 99 of 100 packets, at most.
-    pub percentile_99_ns: u64,
-    /// Lateness of the latest packet.
-    pub largest_ns: u64,
 }
 
 /// One stage of a path.

@@ -8,8 +8,8 @@ use std::{
     hash::{BuildHasher, Hash, RandomState},
 };
 
+use quiclab_agent_protocol::cross_traffic::PORT as CROSS_PORT;
 use quiclab_experiment::run::Run;
-use quiclab_orders::cross_traffic::PORT as CROSS_PORT;
 use quiclab_path::spec::StageSettings;
 
 use crate::{collect::RunFailure, contract::SERVER_PORT};

@@ -7,8 +7,8 @@ use std::{
 };
 
 use anyhow::Result;
+use quiclab_agent_protocol::contents::Contents;
 use quiclab_experiment::run::{FileContents, Run};
-use quiclab_orders::contents::Contents;
 use quiclab_record::{Observed, ProcessEnd};
 
 use crate::{

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_agent_protocol::places::{CERTIFICATES, DOWNLOADS, LOGS, QLOG, WWW};
 use quiclab_experiment::{
     run::{Http, IpVersion, Path, Run, Workload, word},
     server_test_case,
     stack::{Contract, Role, StackManifest},
 };
-use quiclab_orders::places::{CERTIFICATES, DOWNLOADS, LOGS, QLOG, WWW};
 use quiclab_units::Duration;
 use sha2::{Digest, Sha256};
 

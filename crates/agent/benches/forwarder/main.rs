@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::unistd::{Pid, getgid, getuid};
 use quiclab_agent::{namespace::Namespace, settling::Settling, topology::Topology};
-use quiclab_orders::forwarder::RealTime;
+use quiclab_agent_protocol::forwarder::RealTime;
 
 use self::{
     load::{Frames, Load},

@@ -32,7 +32,7 @@ use quiclab_agent::{
     namespace::Namespace,
     topology::Topology,
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_MAC, TO_CLIENT, TO_SERVER},
     forwarder::{Forwarder as Order, LARGEST_SUPER_PACKET_BYTES, RealTime},
 };

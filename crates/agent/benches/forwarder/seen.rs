@@ -12,7 +12,7 @@ use quiclab_agent::{
     tap::{BLOCK_BYTES, Keeps, Tap},
     topology::Topology,
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{HOST_INTERFACE, TO_SERVER},
     ring::for_each_packet,
 };

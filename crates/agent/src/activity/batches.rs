@@ -14,7 +14,7 @@ use netlink_packet_route::{
     RouteNetlinkMessage,
     tc::{TcBpfFlags, TcFilterBpf, TcFilterBpfOption, TcHandle, TcOption},
 };
-use quiclab_orders::{activity::Batches, addresses::HOST_INTERFACE};
+use quiclab_agent_protocol::{activity::Batches, addresses::HOST_INTERFACE};
 
 use super::Watched;
 use crate::{

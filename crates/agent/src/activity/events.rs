@@ -9,7 +9,7 @@ use std::{
 };
 
 use nix::errno::Errno;
-use quiclab_orders::activity::{Missing, Subject};
+use quiclab_agent_protocol::activity::{Missing, Subject};
 
 use super::recorder::{Recorder, TrackId};
 

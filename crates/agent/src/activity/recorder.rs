@@ -1,6 +1,6 @@
 //! Keeps counters over time within bounds. A counter only grows, so leaving out every other sample loses nothing but detail in time.
 
-use quiclab_orders::activity::{Series, Subject};
+use quiclab_agent_protocol::activity::{Series, Subject};
 
 /// Numbers that are kept before samples are thinned out: some 2 MB.
 const MOST_NUMBERS: usize = 400_000;

@@ -3,7 +3,7 @@
 use std::{fs::File, os::unix::fs::FileExt};
 
 use anyhow::{Context, Result};
-use quiclab_orders::activity::Subject;
+use quiclab_agent_protocol::activity::Subject;
 
 use super::recorder::{Recorder, TrackId};
 

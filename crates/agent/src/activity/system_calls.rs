@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use quiclab_orders::activity::{Sampling, Subject};
+use quiclab_agent_protocol::activity::{Sampling, Subject};
 
 use super::{
     Watched,

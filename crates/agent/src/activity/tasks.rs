@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_orders::activity::Subject;
+use quiclab_agent_protocol::activity::Subject;
 
 use super::{
     Watched,

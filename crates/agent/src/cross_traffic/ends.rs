@@ -15,7 +15,7 @@ use nix::{
         time::{TimeSpec, TimeValLike},
     },
 };
-use quiclab_orders::cross_traffic::{CrossFlow, CrossTraffic};
+use quiclab_agent_protocol::cross_traffic::{CrossFlow, CrossTraffic};
 
 use super::socket::{begin_to_connect, tcp_counts};
 

@@ -13,7 +13,7 @@ use nix::{
         socket, sockopt,
     },
 };
-use quiclab_orders::cross_traffic::CrossFlow;
+use quiclab_agent_protocol::cross_traffic::CrossFlow;
 
 /// Bytes that TCP takes over before it can send them. More would have to be sent after the client has ended.
 const NOT_SENT_BYTES: u32 = 128 << 10;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_orders::forwarder::{
+use quiclab_agent_protocol::forwarder::{
     self as orders, Forwarder, ForwarderReport, LONGEST_DROP_WORDS, MOST_DROP_WORDS, MOST_DROPS, RuleCounts,
     StageReport, SuperPackets,
 };

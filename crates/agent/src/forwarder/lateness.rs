@@ -1,6 +1,6 @@
 //! How late packets left: counts in ranges whose width is 1/32 of their value, so that memory does not grow with a run.
 
-use quiclab_orders::forwarder::Lateness;
+use quiclab_agent_protocol::forwarder::Lateness;
 
 /// Ranges in each doubling.
 const STEPS: u64 = 32;

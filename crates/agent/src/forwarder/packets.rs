@@ -8,7 +8,7 @@ use nix::{
     sys::{eventfd::EventFd, time::TimeSpec},
     time::{ClockId, clock_gettime},
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{TO_CLIENT, TO_SERVER},
     forwarder::RealTime,
 };

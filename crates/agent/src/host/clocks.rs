@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::time::{ClockId, clock_gettime};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::SERVER_ADDRESS,
     hosts::{CLOCK_PORT, Exchange},
 };

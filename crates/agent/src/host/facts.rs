@@ -4,7 +4,7 @@ use std::{fs, thread};
 
 use anyhow::{Context, Result};
 use nix::sys::statvfs::statvfs;
-use quiclab_orders::hosts::{HostFacts, InterfaceFacts, PROTOCOL};
+use quiclab_agent_protocol::hosts::{HostFacts, InterfaceFacts, PROTOCOL};
 
 use super::{cards, options::Options, timekeeping};
 use crate::probe;

@@ -21,7 +21,7 @@ use netlink_packet_route::{
     RouteNetlinkMessage,
     link::{InfoData, InfoKind, InfoMacVlan, LinkAttribute, LinkInfo, LinkMessage, MacVlanMode},
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6, TO_CLIENT, TO_SERVER},
     hosts::{Part, PlaceOfHost},
 };

@@ -16,7 +16,7 @@ use nix::{
     sys::time::{TimeSpec, TimeValLike},
     unistd::{Pid, read},
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
     hosts::{Answer, Part, PlaceOfHost, Readiness, Request},
     orders::Program,
@@ -439,7 +439,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    fn qdiscs(&self) -> Result<Vec<quiclab_orders::report::QdiscCounters>> {
+    fn qdiscs(&self) -> Result<Vec<quiclab_agent_protocol::report::QdiscCounters>> {
         let mut all = Vec::new();
         for namespace in self.built.namespaces() {
             all.extend(counters::at(&namespace.network, &[HOST_INTERFACE])?);

@@ -5,7 +5,7 @@ use netlink_packet_route::{
     RouteNetlinkMessage,
     tc::{TcHandle, TcMessage},
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
     network::Network,
 };

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     hosts::{CLOCK_PORT, Exchange},
     ring,
 };

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use quiclab_orders::hosts::ClockFacts;
+use quiclab_agent_protocol::hosts::ClockFacts;
 
 /// Programs that set clocks, by the names of their processes (`/proc/PID/comm`).
 const KEEPERS: [&str; 6] = ["ptp4l", "phc2sys", "chronyd", "ntpd", "systemd-timesyn", "openntpd"];

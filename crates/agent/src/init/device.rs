@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::Orders,
     slot::{self, BLOCK, Blob, MANIFEST_ROOM, Manifest, ORDERS_MAGIC, SlotError, read_json},
 };

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
-use quiclab_orders::places::STACK;
+use quiclab_agent_protocol::places::STACK;
 use quiclab_sandbox::mounts::mount_new;
 
 use super::mounting::mount_image;

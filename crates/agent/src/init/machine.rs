@@ -2,7 +2,7 @@
 
 use std::io;
 
-use quiclab_orders::slot::POWER_OFF_VALUE;
+use quiclab_agent_protocol::slot::POWER_OFF_VALUE;
 
 /// Port of the `pvpanic` device: the byte 1 makes QEMU stop the machine with the next instruction outstanding.
 const STOP_PORT: u16 = 0x505;

@@ -3,7 +3,7 @@
 use std::{fs::File, os::fd::AsRawFd};
 
 use anyhow::{Context, Result};
-use quiclab_orders::orders::ENTROPY_BYTES;
+use quiclab_agent_protocol::orders::ENTROPY_BYTES;
 
 nix::ioctl_write_ptr_bad!(
     /// Credits entropy to the pool, `RNDADDENTROPY`.

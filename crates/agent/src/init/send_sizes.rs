@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
-use quiclab_orders::addresses::HOST_INTERFACE;
+use quiclab_agent_protocol::addresses::HOST_INTERFACE;
 
 use quiclab_sandbox::mounts::mount_new;
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::{Machine, Orders},
     report::Report,
 };

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::{TheftDistribution, Thefts},
     report::Taken,
 };

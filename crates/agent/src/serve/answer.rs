@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, ensure};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::Orders,
     report::{Outcome, Report},
     slot::{Blob, Manifest},

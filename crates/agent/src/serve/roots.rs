@@ -15,7 +15,7 @@ use nix::{
     mount::{MntFlags, MsFlags, mount, umount2},
     unistd::{chdir, pivot_root},
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::{HostFiles, Orders},
     places::{DOWNLOADS, STACK, WWW},
 };

@@ -1,6 +1,6 @@
 //! How much a tap keeps of each frame, as a program for the kernel's filter of sockets.
 
-use quiclab_orders::cross_traffic::{PORT, SNAPLEN_BYTES};
+use quiclab_agent_protocol::cross_traffic::{PORT, SNAPLEN_BYTES};
 
 const ETHERTYPE_AT: u32 = 12;
 const IPV4_AT: u32 = 14;
@@ -19,7 +19,7 @@ const WHOLE_FRAME: u32 = 1 << 18;
 pub struct Keeps {
     /// Bytes of each frame; `None` keeps all.
     pub bytes: Option<u32>,
-    /// Whether only the headers of [cross traffic](quiclab_orders::cross_traffic) are kept.
+    /// Whether only the headers of [cross traffic](quiclab_agent_protocol::cross_traffic) are kept.
     pub headers_of_cross_traffic: bool,
 }
 

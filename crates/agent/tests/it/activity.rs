@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{CLIENT, SERVER, orders, perform};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::{ACTIVITY, Activity, Sampling, Series, Subject},
     orders::Orders,
     report::{Outcome, Report},

@@ -1,7 +1,7 @@
 //! Cross traffic beside a transfer in namespaces of this host: what both ends count is what the taps saw.
 
 use crate::common::{Answer, CLIENT, SERVER, orders, perform};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     cross_traffic::{CrossFlow, CrossTraffic, PORT, SNAPLEN_BYTES},
     network::Discipline,
     report::Outcome,

@@ -1,7 +1,7 @@
 //! What `quiclab-agent serve` starts, as whoever runs the tests, cannot change the host.
 
 use crate::common::{Answer, CLIENT, SERVER, orders, perform};
-use quiclab_orders::{orders::HostFiles, report::Outcome};
+use quiclab_agent_protocol::{orders::HostFiles, report::Outcome};
 use quiclab_testing::has_namespaces;
 
 /// What a client says that runs `script` in Python.

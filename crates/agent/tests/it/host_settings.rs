@@ -1,13 +1,13 @@
 //! Settings of the interfaces and the processes of a run: the largest packet, segmentation offload, CPUs, congestion control of the kernel.
 
 use crate::common::{Answer, CLIENT, SERVER, orders, perform};
-use quiclab_offload::header::is_super_packet;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     forwarder::{Forwarder, LARGEST_SUPER_PACKET_BYTES, RealTime},
     orders::Orders,
     report::Outcome,
     ring::for_each_packet,
 };
+use quiclab_offload::header::is_super_packet;
 use quiclab_testing::has_namespaces;
 
 fn quick_orders(client: &str) -> Orders {

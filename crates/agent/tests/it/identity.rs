@@ -13,7 +13,7 @@ const CRATES: &[&str] = &[
     "crates/agent",
     "crates/content",
     "crates/offload",
-    "crates/orders",
+    "crates/agent-protocol",
     "crates/path",
     "crates/sandbox",
     "crates/units",

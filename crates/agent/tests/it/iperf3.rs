@@ -3,7 +3,7 @@
 //! `make iperf3` runs it; it needs iperf3.
 
 use crate::common::{Answer, CLIENT, SERVER, orders, perform};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     forwarder::{Forwarder, RealTime},
     orders::Orders,
     report::Outcome,

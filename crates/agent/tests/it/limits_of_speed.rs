@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::{CLIENT, SERVER, orders, perform};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     forwarder::{Forwarder, RealTime},
     orders::{Orders, Transport},
     report::{Outcome, TapReport},

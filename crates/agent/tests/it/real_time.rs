@@ -20,13 +20,13 @@ use quiclab_agent::{
     settling::Settling,
     topology::Topology,
 };
+use quiclab_agent_protocol::{
+    addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_MAC, TO_CLIENT, TO_SERVER},
+    forwarder::{Forwarder as Order, ForwarderReport, RealTime, SuperPackets},
+};
 use quiclab_offload::{
     checksum::{complete_ipv4, folded, sum},
     header::{HEADER_BYTES, complete_checksum, of_super_packet},
-};
-use quiclab_orders::{
-    addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_MAC, TO_CLIENT, TO_SERVER},
-    forwarder::{Forwarder as Order, ForwarderReport, RealTime, SuperPackets},
 };
 use quiclab_testing::{skip, wait_until};
 

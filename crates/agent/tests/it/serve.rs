@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, io::Read, net::Ipv4Addr};
 
 use crate::common::{Answer, CLIENT, SEED, SERVER, SIZE, Servant, orders, perform};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{CLIENT_ADDRESS, SERVER_ADDRESS},
     contents::Contents,
     forwarder::{Forwarder, RealTime},
@@ -208,7 +208,7 @@ fn orders_are_answered_one_after_the_other_and_lines_that_are_none_as_well() {
     other.server.host = Some(HostFiles { root: None, stack: Some("/no/such/folder".to_owned()) });
     servant.ask(&serde_json::to_string(&other).unwrap());
     assert!(failed(servant.answer()).contains("/no/such/folder: no such folder"));
-    other.network.to_client = vec![Discipline::GsoPace { clock: quiclab_orders::network::Clock::Tai }];
+    other.network.to_client = vec![Discipline::GsoPace { clock: quiclab_agent_protocol::network::Clock::Tai }];
     other.server.host = None;
     servant.ask(&serde_json::to_string(&other).unwrap());
     assert!(failed(servant.answer()).contains("qdisc gso_pace"));
@@ -237,7 +237,7 @@ open('/tmp/written-by-a-client-3f5', 'w')
     let mut orders = orders(SERVER, client);
     orders.client.host = Some(HostFiles { root: None, stack: Some(stack.path().to_str().unwrap().to_owned()) });
     orders.files =
-        vec![quiclab_orders::orders::File { path: "/certs/ca.pem".to_owned(), text: "certificate".to_owned() }];
+        vec![quiclab_agent_protocol::orders::File { path: "/certs/ca.pem".to_owned(), text: "certificate".to_owned() }];
     let answer = perform(&orders);
     assert_eq!(answer.report.outcome, Outcome::Done, "{}", text(&answer, "client/stderr"));
     let said = text(&answer, "client/stdout");

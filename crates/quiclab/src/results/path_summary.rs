@@ -3,7 +3,7 @@
 use quiclab_experiment::run::{Forwarder, Run};
 use quiclab_path::spec::{StageSettings, StageSpec};
 use quiclab_record::{ClocksSeen, Observed, StageSeen, StampsSeen};
-use quiclab_report::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
+use quiclab_report::{DropSummary, Mover, PathSummary, RuleSummary, StageSummary};
 /// The testbed without a kernel.
 const SIMULATOR: &str = "sim";
 
@@ -45,13 +45,7 @@ fn clocks(observed: &Observed) -> Vec<String> {
 
 fn mover(run: &Run, observed: &Observed) -> Mover {
     if let Some(seen) = &observed.path.forwarder {
-        let lateness = seen.lateness.map(|late| Lateness {
-            packets: late.packets,
-            median_ns: late.median.as_nanos(),
-            percentile_99_ns: late.percentile_99.as_nanos(),
-            largest_ns: late.largest.as_nanos(),
-        });
-        return Mover::Forwarder { why: seen.why.clone(), is_realtime: seen.is_realtime, lateness };
+        return Mover::Forwarder { why: seen.why.clone(), is_realtime: seen.is_realtime, lateness: seen.lateness };
     }
     if observed.testbed == SIMULATOR {
         return Mover::Simulator;

@@ -59,6 +59,7 @@ const PAGES: &[Page] = pages![
     "reference/record.md",
     "reference/refine.md",
     "reference/report.md",
+    "reference/rfc-coverage.md",
     "reference/runs.md",
     "reference/sans-io-endpoint.md",
     "reference/scan-lists.md",

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_agent_protocol::report::{CpuUse, CpuUser};
 use quiclab_experiment::{quantity, stack::Role};
 use quiclab_units::Duration;
 use serde::Deserialize;
 
 use crate::{
-    CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
-    Thefts,
+    HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen, Thefts,
     linux::{Discipline, stages_of_nested},
 };
 
@@ -141,8 +141,8 @@ impl Report {
     /// The share was that of the guest's single CPU, or of the busier of two simulated hosts.
     fn cpu_use(&self) -> Option<CpuUse> {
         let (share, lifetime) = (self.busy_share?, self.client_lifetime?);
-        let time = Duration::from_nanos((share.max(0.0) * lifetime.as_nanos() as f64).round() as u64);
-        Some(CpuUse { of: CpuUser::Machine, time, cpus: 1, share })
+        let time_ns = (share.max(0.0) * lifetime.as_nanos() as f64).round() as u64;
+        Some(CpuUse { of: CpuUser::Machine, time_ns, cpus: 1, share })
     }
 
     fn is_simulated(&self) -> bool {

@@ -6,12 +6,16 @@ use std::{
 };
 
 use crate::common::{NAME, data};
+use quiclab_agent_protocol::{
+    forwarder::{Lateness, SuperPackets},
+    report::{CpuUse, CpuUser},
+};
 use quiclab_experiment::stack::Role;
 use quiclab_record::{
-    ClockSeen, ClocksSeen, Contents, CpuUse, CpuUser, CrossTrafficSeen, DropSeen, ForwarderSeen, FrequencySeen,
-    HostActivity, HostBatches, HostMissing, HostSeen, HostSeries, LatenessSeen, LostLog, MachineSeen, MachineWindow,
-    Observed, Offloads, OffsetSeen, Outcome, PathSeen, ProcessEnd, Record, StageSeen, StampsSeen, SuperPacketsSeen,
-    TapRole, TapSeen, TemperatureSeen, Thefts, TimekeepingSeen, layout::FILES,
+    ClockSeen, ClocksSeen, Contents, CrossTrafficSeen, DropSeen, ForwarderSeen, FrequencySeen, HostActivity,
+    HostBatches, HostMissing, HostSeen, HostSeries, LostLog, MachineSeen, MachineWindow, Observed, Offloads,
+    OffsetSeen, Outcome, PathSeen, ProcessEnd, Record, StageSeen, StampsSeen, TapRole, TapSeen, TemperatureSeen,
+    Thefts, TimekeepingSeen, layout::FILES,
 };
 use quiclab_units::Duration;
 use serde_json::Value;
@@ -67,7 +71,7 @@ fn everything() -> Observed {
             processes_left: 0,
             stray_files: Vec::new(),
         }),
-        cpu_use: Some(CpuUse { of: CpuUser::Machine, time, cpus: 1, share: 0.5 }),
+        cpu_use: Some(CpuUse { of: CpuUser::Machine, time_ns: 1, cpus: 1, share: 0.5 }),
         queues: vec![stage.clone()],
         offloads: Some(offloads),
     };
@@ -85,8 +89,8 @@ fn everything() -> Observed {
             forwarder: Some(ForwarderSeen {
                 why: "codel".to_owned(),
                 is_realtime: true,
-                lateness: Some(LatenessSeen { packets: 1, median: time, percentile_99: time, largest: time }),
-                super_packets: Some(SuperPacketsSeen { whole: 1, cut: 1, packets: 1 }),
+                lateness: Some(Lateness { packets: 1, median_ns: 1, percentile_99_ns: 1, largest_ns: 1 }),
+                super_packets: Some(SuperPackets { whole: 1, cut: 1, packets: 1 }),
             }),
             dropped: vec![DropSeen {
                 time,

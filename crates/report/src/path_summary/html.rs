@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::{Lateness, Mover, PathSummary, StageSummary};
+use quiclab_agent_protocol::forwarder::Lateness;
+
+use super::{Mover, PathSummary, StageSummary};
 use crate::{columns::NOTHING, groups::Group};
 
 /// Drops that the page of a run lists.

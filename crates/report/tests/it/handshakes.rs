@@ -3,6 +3,7 @@
 use crate::common;
 use std::collections::BTreeMap;
 
+use quiclab_agent_protocol::forwarder::Lateness;
 use quiclab_content::Lost;
 use quiclab_experiment::{
     Bound, Expectation, LOST_BYTES,
@@ -10,8 +11,8 @@ use quiclab_experiment::{
 };
 use quiclab_path::content::Direction;
 use quiclab_report::{
-    Comparison, DropSummary, Lateness, Mover, Outcome, PathSummary, Question, ReportInput, RuleSummary, StageSummary,
-    findings, render_figures, render_html, render_json, settings_key,
+    Comparison, DropSummary, Mover, Outcome, PathSummary, Question, ReportInput, RuleSummary, StageSummary, findings,
+    render_figures, render_html, render_json, settings_key,
 };
 
 const FINISHED: &str = "handshake crypto 0..36";

@@ -1,7 +1,7 @@
 //! What the hosts of a run did, as one account: each host sampled at times of its own, by its own clock.
 
 use anyhow::{Result, ensure};
-use quiclab_orders::activity::{Activity, Batches, MOST_ACTIVITY_BYTES, Missing, Series};
+use quiclab_agent_protocol::activity::{Activity, Batches, MOST_ACTIVITY_BYTES, Missing, Series};
 
 /// Values of an account: each takes two bytes of JSON at least.
 const MOST_VALUES: usize = (MOST_ACTIVITY_BYTES / 2) as usize;
@@ -95,7 +95,7 @@ fn spread(counted: &[u64], own_ns: &[u64], steps_ns: &[u64]) -> Vec<u64> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use quiclab_orders::activity::Subject;
+    use quiclab_agent_protocol::activity::Subject;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_orders::hosts::{Answer, Request};
+use quiclab_agent_protocol::hosts::{Answer, Request};
 
 use super::talk::{Limit, Reply, Sessions, Trouble};
 use crate::netns::plain::{PlainStack, names};

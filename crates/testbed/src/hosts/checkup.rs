@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     hosts::{Answer, HostFacts, Part, Request},
     network::Network,
     orders::{Listen, Orders, Program, Transfer, Transport},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_orders::hosts::{Answer, ClockFacts, Exchange, Request};
+use quiclab_agent_protocol::hosts::{Answer, ClockFacts, Exchange, Request};
 use quiclab_record::{ClockSeen, ClocksSeen, OffsetSeen, TimekeepingSeen};
 use quiclab_units::Duration;
 

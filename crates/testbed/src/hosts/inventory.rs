@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_orders::hosts::PlaceOfHost;
+use quiclab_agent_protocol::hosts::PlaceOfHost;
 use serde::Deserialize;
 
 /// The longest file of hosts.

@@ -1,7 +1,7 @@
 //! `hosts.etf_launch_time`: packets that a network card sends at their times.
 
+use quiclab_agent_protocol::hosts::HostFacts;
 use quiclab_experiment::run::Run;
-use quiclab_orders::hosts::HostFacts;
 
 use super::{
     inventory::{HostEntry, Inventory, Role},
@@ -36,7 +36,7 @@ fn why_not(server: &HostEntry, facts: &HostFacts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use quiclab_orders::hosts::InterfaceFacts;
+    use quiclab_agent_protocol::hosts::InterfaceFacts;
 
     use super::*;
 

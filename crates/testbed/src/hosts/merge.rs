@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::{ACTIVITY, Activity},
     report::{Outcome, Report},
     ring::{move_in_time, move_to_other_end, set_directions},

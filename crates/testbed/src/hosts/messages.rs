@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     hosts::Answer,
     slot::{MANIFEST_ROOM, Manifest},
 };

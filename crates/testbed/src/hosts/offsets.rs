@@ -3,7 +3,7 @@
 //! As in NTP (RFC 5905, section 8), and of all exchanges the one with the shortest round trip counts: its packets waited least. The true
 //! offset is never further from the answer than half of that round trip, however unlike the two directions are.
 
-use quiclab_orders::hosts::Exchange;
+use quiclab_agent_protocol::hosts::Exchange;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,14 +7,14 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_experiment::run::{Run, Versions};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::ACTIVITY,
     hosts::{Answer, HostFacts, Part, PlaceOfHost, Readiness, Request},
     orders::{HostFiles, Orders},
     report::Outcome,
     slot::{self, SlotError},
 };
+use quiclab_experiment::run::{Run, Versions};
 use quiclab_record::{OffsetSeen, Seen, layout::HOST_FILE};
 use quiclab_units::Duration;
 

@@ -18,7 +18,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use quiclab_orders::hosts::HEARTBEAT_SECONDS;
+use quiclab_agent_protocol::hosts::HEARTBEAT_SECONDS;
 
 use super::{
     inventory::HostEntry,

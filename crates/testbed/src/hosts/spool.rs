@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::{ACTIVITY, MOST_ACTIVITY_BYTES},
     orders::Orders,
     results::{ROLES, TAPS},
@@ -102,7 +102,7 @@ fn most_of_a_capture(orders: &Orders) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use quiclab_orders::slot::Blob;
+    use quiclab_agent_protocol::slot::Blob;
     use serde_json::json;
 
     use super::*;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     hosts::{Answer, HostFacts, PROTOCOL, Request},
     orders::Orders,
     slot::Manifest,

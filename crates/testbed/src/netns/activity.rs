@@ -1,6 +1,6 @@
 //! From what the agent says that the hosts did to `host.json`.
 
-use quiclab_orders::activity::{Activity, Subject};
+use quiclab_agent_protocol::activity::{Activity, Subject};
 use quiclab_record::{HostActivity, HostBatches, HostMissing, HostSeries, layout::HOST_SCHEMA};
 use syscalls::Sysno;
 
@@ -38,7 +38,7 @@ pub(crate) fn host_activity(answer: &[u8]) -> Result<HostActivity, String> {
     activity.problem().map_or(Ok(activity), Err)
 }
 
-fn series(series: quiclab_orders::activity::Series) -> HostSeries {
+fn series(series: quiclab_agent_protocol::activity::Series) -> HostSeries {
     let (kind, process, number, name) = match series.subject {
         Subject::Endpoint => ("endpoint", None, None, None),
         Subject::Thread { process, thread, name } => ("thread", Some(process), Some(thread), Some(name)),

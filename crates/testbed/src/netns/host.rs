@@ -13,7 +13,7 @@ use nix::{
     sched::{CpuSet, sched_getaffinity},
     unistd::Pid,
 };
-use quiclab_orders::probe::Probe;
+use quiclab_agent_protocol::probe::Probe;
 
 use crate::{command, hash, vm::agent::agent};
 

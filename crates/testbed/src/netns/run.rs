@@ -7,15 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{
-    run::{CpuList, Hosts, IpVersion, Offloads, Run, Versions},
-    stack::Contract,
-};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::{ACTIVITY, Sampling},
     forwarder::{LARGEST_SUPER_PACKET_BYTES, RealTime},
     orders::{Cpus, HostFiles, Orders},
     slot::{self, SlotError},
+};
+use quiclab_experiment::{
+    run::{CpuList, Hosts, IpVersion, Offloads, Run, Versions},
+    stack::Contract,
 };
 use quiclab_record::{Seen, layout::HOST_FILE};
 use quiclab_units::ByteCount;

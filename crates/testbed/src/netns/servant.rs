@@ -16,7 +16,7 @@ use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::Signal,
 };
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::Orders,
     results::check,
     slot::{BLOCK, MANIFEST_ROOM, Manifest, RESULTS_MAGIC, header},

@@ -4,8 +4,8 @@
 //! agent gives the routes between the hosts the others.
 
 use anyhow::{Result, bail};
+use quiclab_agent_protocol::orders::Orders;
 use quiclab_experiment::{run::Run, stack::StackManifest};
-use quiclab_orders::orders::Orders;
 
 use super::host::Algorithms;
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt, process::ExitStatus};
 
+use quiclab_agent_protocol::report::{CpuUse, CpuUser};
 use quiclab_experiment::{
     run::{IpVersion, QdiscKind, Run},
     stack::Role,
@@ -10,7 +11,7 @@ use quiclab_path::{
     content::{Content, Direction},
     stage::DropCause,
 };
-use quiclab_record::{CpuUse, CpuUser, DropSeen, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
+use quiclab_record::{DropSeen, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
 use quiclab_sim::transfer::{
     self, End, FRAME_OVERHEAD, IPV6_MORE, Side, StageOutcome, Tap, TapEvent,
     contents::{Losses, LostDatagram},
@@ -114,7 +115,7 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
         end: Some(ProcessEnd { exit_code: Some(0), ..process_end(None, used.busy) }),
         cpu_use: Some(CpuUse {
             of: CpuUser::Machine,
-            time: used.busy,
+            time_ns: used.busy.as_nanos(),
             cpus: 1,
             share: used.busy.as_nanos() as f64 / lifetime.as_nanos().max(1) as f64,
         }),

@@ -12,13 +12,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use quiclab_agent_protocol::{
+    addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
+    contents::Contents,
+};
 use quiclab_experiment::{
     run::{IpVersion, Qdisc, Run, Sim, Versions},
     stack::Role,
-};
-use quiclab_orders::{
-    addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
-    contents::Contents,
 };
 use quiclab_path::spec;
 use quiclab_record::{

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use anyhow::{Context, Result};
+use quiclab_agent_protocol::{
+    report::TapReport,
+    ring::{self, RingPacket},
+};
 use quiclab_offload::{
     SuperPacket,
     header::{HEADER_BYTES, is_super_packet},
-};
-use quiclab_orders::{
-    report::TapReport,
-    ring::{self, RingPacket},
 };
 
 /// A packet.

@@ -1,11 +1,11 @@
 //! From settings to the queueing disciplines of the guest.
 
 use anyhow::{Context, Result};
-use quiclab_experiment::run;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     forwarder::Forwarder,
     network::{Clock, Discipline, Fq, Network},
 };
+use quiclab_experiment::run;
 use quiclab_path::spec::{StageSettings, StageSpec, longest_delay};
 use quiclab_units::Duration;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_agent_protocol::forwarder::{Drop, ForwarderReport, RuleCounts, StageReport};
 use quiclab_experiment::run::Run;
-use quiclab_orders::forwarder::{Drop, ForwarderReport, RuleCounts, StageReport};
 use quiclab_path::{content::rule::MatchCounts, loss::rule_report::RuleReport, spec::StageSettings};
-use quiclab_record::{DropSeen, ForwarderSeen, LatenessSeen, PathSeen, StageSeen, SuperPacketsSeen};
+use quiclab_record::{DropSeen, ForwarderSeen, PathSeen, StageSeen};
 use quiclab_units::{Duration, shown};
 
 use crate::collect::RunFailure;
@@ -25,17 +25,8 @@ pub fn path(report: &ForwarderReport, why: Option<&str>, behind: PathSeen) -> Pa
         forwarder: Some(ForwarderSeen {
             why: why.unwrap_or("unknown").to_owned(),
             is_realtime: report.is_realtime,
-            lateness: report.lateness.map(|late| LatenessSeen {
-                packets: late.packets,
-                median: Duration::from_nanos(late.median_ns),
-                percentile_99: Duration::from_nanos(late.percentile_99_ns),
-                largest: Duration::from_nanos(late.largest_ns),
-            }),
-            super_packets: report.super_packets.map(|counts| SuperPacketsSeen {
-                whole: counts.whole,
-                cut: counts.cut,
-                packets: counts.packets,
-            }),
+            lateness: report.lateness,
+            super_packets: report.super_packets,
         }),
         dropped: report.drops.iter().map(|drop| dropped(drop, report)).collect(),
         dropped_not_listed: report.drops_not_listed,

@@ -1,14 +1,14 @@
 //! From what the agent in the guest answered to what a record says of a run.
 
-use quiclab_experiment::stack::Role;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
     cross_traffic::CrossTrafficReport,
     report::{self, ListedDrops, QdiscCounters, Report, TapReport},
 };
+use quiclab_experiment::stack::Role;
 use quiclab_record::{
-    CpuUse, CpuUser, CrossTrafficSeen, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen,
-    StampsSeen, TapRole, TapSeen, Thefts,
+    CrossTrafficSeen, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, StampsSeen,
+    TapRole, TapSeen, Thefts,
     linux::{Discipline, stages_of_nested},
 };
 use quiclab_units::Duration;
@@ -21,7 +21,7 @@ pub fn observed(testbed: &str, report: &Report, names: &StageNames) -> Observed 
     let host = |namespace: &str, end: &Option<report::ProcessEnd>| HostSeen {
         end: end.as_ref().map(process_end),
         // Both hosts are the one guest.
-        cpu_use: report.cpu_use.map(cpu_use),
+        cpu_use: report.cpu_use,
         queues: nested(report, namespace, HOST_INTERFACE, &[]),
         offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).map(offloads),
     };
@@ -139,14 +139,6 @@ fn process_end(end: &report::ProcessEnd) -> ProcessEnd {
         processes_left: end.processes_left,
         stray_files: end.stray_files.clone(),
     }
-}
-
-fn cpu_use(used: report::CpuUse) -> CpuUse {
-    let of = match used.of {
-        report::CpuUser::Machine => CpuUser::Machine,
-        report::CpuUser::Endpoints => CpuUser::Endpoints,
-    };
-    CpuUse { of, time: Duration::from_nanos(used.time_ns), cpus: used.cpus, share: used.share }
 }
 
 fn offloads(found: &report::Offloads) -> Offloads {

@@ -1,15 +1,15 @@
 //! A run as the agent is to perform it.
 
 use anyhow::Result;
-use quiclab_experiment::{
-    run::{self, Run, Word as _},
-    stack::{Contract, Role, StackManifest},
-};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     cross_traffic::{CrossFlow, CrossTraffic},
     network::Network,
     orders::{File, Listen, Machine, Orders, Program, Tap, TheftDistribution, Thefts, Transfer, Transport},
     places::{CERTIFICATES, LOGS},
+};
+use quiclab_experiment::{
+    run::{self, Run, Word as _},
+    stack::{Contract, Role, StackManifest},
 };
 use quiclab_units::{ByteCount, Duration};
 

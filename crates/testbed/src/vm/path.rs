@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_agent_protocol::network::{BurstLoss, Discipline, Netem};
 use quiclab_experiment::run::{Forwarder, Settings};
-use quiclab_orders::network::{BurstLoss, Discipline, Netem};
 use quiclab_path::{
     probability::Probability,
     spec::{Kernel, StageSettings, StageSpec},

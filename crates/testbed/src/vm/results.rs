@@ -1,6 +1,6 @@
 //! From what a guest left in its slot to the files of a record.
 //!
-//! All of it is foreign: [`quiclab_orders::results`] bounds what the manifest can ask for, [`ring`] what a capture can. What an endpoint can
+//! All of it is foreign: [`quiclab_agent_protocol::results`] bounds what the manifest can ask for, [`ring`] what a capture can. What an endpoint can
 //! choose, the names and contents of its logs, never fails a run: what cannot be kept is noted among what is lost.
 
 use std::{
@@ -11,17 +11,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_experiment::{
-    run::{Run, word},
-    stack::Role,
-};
-use quiclab_offload::CutError;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::Orders,
     results::{ROLES, read_manifest},
     ring::RingError,
     slot::{self, Manifest, SlotError},
 };
+use quiclab_experiment::{
+    run::{Run, word},
+    stack::Role,
+};
+use quiclab_offload::CutError;
 use quiclab_record::{
     LostLog, Observed, Outcome,
     layout::{CAPTURE_FILE, WRONG_FILES_FILE},

@@ -8,11 +8,11 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::fcntl::posix_fallocate;
-use quiclab_experiment::run::{Run, Versions};
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::Orders,
     slot::{self, POWER_OFF_STATUS, SlotError},
 };
+use quiclab_experiment::run::{Run, Versions};
 use quiclab_record::{Seen, layout::CONSOLE_FILE};
 use quiclab_units::ByteCount;
 

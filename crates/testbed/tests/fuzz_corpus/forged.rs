@@ -1,7 +1,7 @@
 //! Results that are nearly right: a manifest as the agent writes it, with some of its numbers and names changed, and rings of packets with
 //! some of their bytes changed. Random bytes hardly ever get past the JSON.
 
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     report::{Outcome, Report, TapReport},
     slot::{BLOCK, Blob, MANIFEST_ROOM, Manifest, RESULTS_MAGIC, header},
 };

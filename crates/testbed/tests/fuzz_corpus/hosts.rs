@@ -8,7 +8,7 @@ use std::{
     sync::Mutex,
 };
 
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     activity::{ACTIVITY, Activity, Sampling},
     hosts::{Answer, Exchange},
     orders::Orders,

@@ -10,7 +10,7 @@ use std::{
     path::{Component, Path},
 };
 
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::{Listen, Orders, Program, Tap, Transfer, Transport},
     results::check,
     ring::{LEAST_PACKET, for_each_packet},

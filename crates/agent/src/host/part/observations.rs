@@ -1,7 +1,7 @@
 //! What a host notes beside the packets: what the endpoints do, and what stamps the packets.
 
 use anyhow::{Result, anyhow, bail};
-use quiclab_orders::hosts::PlaceOfHost;
+use quiclab_agent_protocol::hosts::PlaceOfHost;
 
 use super::{
     super::{sniffer::Mirror, stamps},

@@ -6,7 +6,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     network::Network,
     orders::{Listen, Orders, Program, Tap, Transfer, Transport},
     report::Report,
@@ -112,7 +112,7 @@ impl Servant {
         let Manifest { report, blobs } =
             serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         let mut offset = 0;
-        let read = |blob: quiclab_orders::slot::Blob| {
+        let read = |blob: quiclab_agent_protocol::slot::Blob| {
             assert_eq!(blob.offset, offset);
             offset += blob.length;
             let mut bytes = vec![0; blob.length as usize];

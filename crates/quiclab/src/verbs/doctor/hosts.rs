@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use quiclab_orders::hosts::{HostFacts, InterfaceFacts};
+use quiclab_agent_protocol::hosts::{HostFacts, InterfaceFacts};
 use quiclab_record::OffsetSeen;
 use quiclab_testbed::hosts::checkup::{HostCheckup, Reached, look};
 

@@ -1,6 +1,6 @@
 use std::{fs, io::Cursor};
 
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     orders::Orders,
     slot::{BLOCK, MANIFEST_ROOM},
 };

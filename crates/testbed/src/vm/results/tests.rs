@@ -1,11 +1,11 @@
 use etherparse::PacketBuilder;
-use quiclab_experiment::run::Settings;
-use quiclab_orders::{
+use quiclab_agent_protocol::{
     contents::Contents,
     orders::{Listen, Program, Tap, Transfer, Transport},
     report::{self, Report, TapReport},
     slot::{Blob, MANIFEST_ROOM, RESULTS_MAGIC, header},
 };
+use quiclab_experiment::run::Settings;
 use quiclab_units::ByteCount;
 use quiclab_wire::Capture;
 

@@ -12,13 +12,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use quiclab_agent_protocol::contents::Contents;
 use quiclab_experiment::{
     run::word,
     server_test_case,
     stack::{PERF, Role, StackManifest},
 };
 use quiclab_inputs::open_unlinked;
-use quiclab_orders::contents::Contents;
 use quiclab_testbed::{
     certificates, hash,
     loopback::{Endpoint, Exit, NotStarted, Root, Start},

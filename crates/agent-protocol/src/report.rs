@@ -108,6 +108,7 @@ pub const MOST_STRAY_FILES: usize = 20;
 
 /// CPU time used during the client's lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuUse {
     /// Whose time it is.
     pub of: CpuUser,
