@@ -6,21 +6,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What decides about a record besides the simulator, the programs and the settings.
-const SOURCES: [&str; 6] = [
-    "src/sim/transfers.rs",
-    "src/sim/capture.rs",
-    "src/sim/process.rs",
-    "src/sim/report.rs",
-    "src/sim/contents.rs",
-    "src/collect.rs",
-];
+/// What decides about a record besides the simulator, the programs and the settings: all of this folder, so that a new file is never forgotten.
+const FOLDER: &str = "src/sim";
+/// What it uses of the rest of the crate.
+const COLLECT: &str = "src/collect.rs";
+/// Files that hold nothing but tests.
+const TESTS: [&str; 2] = ["tests.rs", "hostile.rs"];
 
 /// What says what datagrams hold: it decides about records of runs whose path asks for that, and of no others.
 const CONTENT_FOLDERS: [&str; 2] = ["../content/src", "../wire/src"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let paths = SOURCES.map(|path| Path::new(path).to_owned());
+    println!("cargo::rerun-if-changed={FOLDER}");
+    let mut paths = vec![PathBuf::from(COLLECT)];
+    sources(Path::new(FOLDER), &mut paths)?;
+    paths.sort();
     let fingerprint = quiclab_fingerprint::of_files(&paths).map_err(|error| error.to_string())?;
     for file in fingerprint.files {
         println!("cargo::rerun-if-changed={}", file.display());
@@ -43,7 +43,9 @@ fn sources(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             sources(&path, paths)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !TESTS.iter().any(|name| path.ends_with(name))
+        {
             paths.push(path);
         }
     }
