@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_path::spec::StageSpec;
 use serde::{Deserialize, Serialize};
 
 /// What the forwarder is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forwarder {
-    /// The stages towards the client, in order, each as a TOML table.
-    pub to_client: Vec<String>,
+    /// The stages towards the client, in order.
+    pub to_client: Vec<StageSpec>,
     /// The stages towards the server.
-    pub to_server: Vec<String>,
+    pub to_server: Vec<StageSpec>,
     /// The random numbers of all stages follow from it, as in the simulator.
     pub seed: u64,
     /// The server's port, where a stage asks what packets hold, so that the forwarder has to read them; `None` where no stage does.

@@ -18,7 +18,7 @@ pub const LONGEST_SILENCE_SECONDS: u64 = 30;
 pub const CLOCK_PORT: u16 = 4432;
 
 /// What quiclab asks of an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Asks it to read its clock.
@@ -148,7 +148,7 @@ pub struct Exchange {
 }
 
 /// What one host does in a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// What it is.

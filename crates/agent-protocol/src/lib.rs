@@ -1,7 +1,7 @@
 //! What the agent is told and what it answers: types, and the formats in which they travel.
 //!
-//! This crate is all that the agent shares with the rest of quiclab. It knows nothing of experiment files, settings or records:
-//! values are plain numbers with their unit in the name, so that the agent's executable changes only when what it does changes.
+//! It knows nothing of experiment files, settings or records: values are plain numbers with their unit in the name, and stages of the
+//! path, so that the agent's executable changes only when what it does changes.
 //!
 //! Read first: [`orders`] and [`network`] (what the agent is told), [`report`] (what it answers), [`slot`] (how both travel
 //! in and out of a virtual machine), [`results`] (how the host reads what comes out).

@@ -6,7 +6,7 @@ use crate::forwarder::Forwarder;
 
 /// The disciplines on the way between the hosts. Each list nests: the first one is the root of its interface, the next one its
 /// child, and so on. An empty list leaves the interface as the kernel made it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// Disciplines on the wire's interface towards the client.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{activity::Sampling, cross_traffic::CrossTraffic, network::Network};
 
 /// One run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Orders {
     /// What is set on the machine as a whole. Only process 1 of a virtual machine accepts it.

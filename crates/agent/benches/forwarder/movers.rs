@@ -109,6 +109,7 @@ pub struct Forwarding {
 impl Forwarding {
     pub fn start(&self, topology: &Topology) -> Result<Mover> {
         let stage = format!("stage = \"delay\"\nname = \"delay\"\ndelay = \"{} us\"\n", self.delay.as_micros());
+        let stage = toml::from_str(&stage).expect("a stage");
         let order = Order {
             to_client: if self.delay.is_zero() { Vec::new() } else { vec![stage] },
             to_server: Vec::new(),

@@ -126,18 +126,16 @@ impl<K: Clock, C: Cards> Engine<K, C> {
     /// Builds the pipelines as the simulator does. The endpoints write `key_logs`. `waiting` always has the number of packets in them.
     ///
     /// # Errors
-    /// A stage that cannot be understood.
+    /// Stages that do not make a path.
     pub fn new(order: &Forwarder, key_logs: &[PathBuf], clock: K, cards: C, waiting: Arc<AtomicU64>) -> Result<Self> {
-        let read = |texts: &[String]| texts.iter().map(|text| stage(text)).collect::<Result<Vec<_>>>();
-        let nat = Nat::of(&read(&order.to_server)?, order.seed);
-        let direction = |to: Direction, texts: &[String]| -> Result<PathDirection> {
-            let stages = read(texts)?;
-            let mut pipeline = build::pipeline(&stages, order.seed, to.name())
+        let nat = Nat::of(&order.to_server, order.seed);
+        let direction = |to: Direction, stages: &[StageSpec]| -> Result<PathDirection> {
+            let mut pipeline = build::pipeline(stages, order.seed, to.name())
                 .map_err(anyhow::Error::msg)
                 .with_context(|| format!("the stages {}", to.name()))?;
             pipeline.keep_dropped();
             // Datagrams are read before they enter and their addresses are translated in both directions.
-            let needs_packets = needs_packets(&stages) || order.reads_packets_of_port.is_some() || nat.is_some();
+            let needs_packets = needs_packets(stages) || order.reads_packets_of_port.is_some() || nat.is_some();
             Ok(PathDirection { to, pipeline, reached: Time::from_nanos(0), bytes_delivered: 0, needs_packets })
         };
         Ok(Self {
@@ -412,11 +410,6 @@ fn travelled(packet: Packet<Carried>, flips: &mut Random, nat: Option<&mut Nat>)
         frame.flip(flips.up_to(u64::from(packet.bytes) * 8 - 1));
     }
     Ok(frame)
-}
-
-/// A stage from its TOML table.
-fn stage(text: &str) -> Result<StageSpec> {
-    toml::from_str(text).with_context(|| format!("orders: the stage {text:?}"))
 }
 
 /// Numbers flows in the order in which they appear.

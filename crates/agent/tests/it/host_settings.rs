@@ -8,6 +8,7 @@ use quiclab_agent_protocol::{
     ring::for_each_packet,
 };
 use quiclab_offload::header::is_super_packet;
+use quiclab_path::spec::StageSpec;
 use quiclab_testing::has_namespaces;
 
 fn quick_orders(client: &str) -> Orders {
@@ -18,8 +19,9 @@ fn quick_orders(client: &str) -> Orders {
 
 /// A forwarder that delays, and where `cuts`, also treats packets one by one.
 fn forwarder(largest_frame_bytes: u32, cuts: bool) -> Forwarder {
-    let delay = |name: &str| format!("stage = \"delay\"\nname = \"{name}\"\ndelay = \"2 ms\"\n");
-    let loss = "stage = \"loss\"\nname = \"seldom\"\nmodel = \"rule\"\nevery = 4000000000\n".to_owned();
+    let stage = |text: &str| toml::from_str::<StageSpec>(text).unwrap();
+    let delay = |name: &str| stage(&format!("stage = \"delay\"\nname = \"{name}\"\ndelay = \"2 ms\"\n"));
+    let loss = stage("stage = \"loss\"\nname = \"seldom\"\nmodel = \"rule\"\nevery = 4000000000\n");
     Forwarder {
         to_client: cuts.then_some(loss).into_iter().chain([delay("there")]).collect(),
         to_server: vec![delay("back")],

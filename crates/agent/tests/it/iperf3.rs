@@ -9,6 +9,7 @@ use quiclab_agent_protocol::{
     report::Outcome,
     ring::for_each_packet,
 };
+use quiclab_path::spec::StageSpec;
 
 const SIZE: u64 = 32 << 20;
 const RATE_MBIT: u64 = 100;
@@ -19,10 +20,10 @@ fn bottleneck(server: &str, client: &str) -> Orders {
     orders.has_ipv6 = false;
     orders.transfer.size_bytes = SIZE;
     orders.tap.as_mut().unwrap().room_bytes = SIZE;
-    let delay = |name: &str| format!("stage = \"delay\"\nname = \"{name}\"\ndelay = \"5 ms\"\n");
-    let queue =
-        "stage = \"queue\"\nname = \"queue\"\ndiscipline = \"drop_tail\"\nlimit = \"1000 packets\"\n".to_owned();
-    let rate = format!("stage = \"rate\"\nname = \"rate\"\nrate = \"{RATE_MBIT} Mbit/s\"\nburst = \"3 KiB\"\n");
+    let stage = |text: &str| toml::from_str::<StageSpec>(text).unwrap();
+    let delay = |name: &str| stage(&format!("stage = \"delay\"\nname = \"{name}\"\ndelay = \"5 ms\"\n"));
+    let queue = stage("stage = \"queue\"\nname = \"queue\"\ndiscipline = \"drop_tail\"\nlimit = \"1000 packets\"\n");
+    let rate = stage(&format!("stage = \"rate\"\nname = \"rate\"\nrate = \"{RATE_MBIT} Mbit/s\"\nburst = \"3 KiB\"\n"));
     orders.network.longest_delay_ns = 10_000_000;
     orders.network.forwarder = Some(Forwarder {
         to_client: vec![queue, rate, delay("there")],

@@ -235,7 +235,7 @@ fn hosts_on_a_machine_that_forwards_send_nothing_on() {
 
 fn order(to_client: &[&str], spin_ns: u64) -> Order {
     Order {
-        to_client: to_client.iter().map(|text| (*text).to_owned()).collect(),
+        to_client: to_client.iter().map(|text| toml::from_str(text).unwrap()).collect(),
         to_server: Vec::new(),
         seed: 1,
         reads_packets_of_port: None,

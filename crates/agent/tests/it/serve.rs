@@ -80,8 +80,8 @@ fn forwarded(to_client: &[&str]) -> Orders {
     let mut orders = orders(SERVER, CLIENT);
     orders.network.longest_delay_ns = 10_000_000;
     orders.network.forwarder = Some(Forwarder {
-        to_client: to_client.iter().map(|text| (*text).to_owned()).collect(),
-        to_server: vec!["stage = \"delay\"\nname = \"back\"\ndelay = \"5 ms\"\n".to_owned()],
+        to_client: to_client.iter().map(|text| toml::from_str(text).unwrap()).collect(),
+        to_server: vec![toml::from_str("stage = \"delay\"\nname = \"back\"\ndelay = \"5 ms\"\n").unwrap()],
         seed: 1,
         reads_packets_of_port: None,
         real_time: None,

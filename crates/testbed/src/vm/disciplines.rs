@@ -6,7 +6,7 @@ use quiclab_agent_protocol::{
     network::{Clock, Discipline, Fq, Network},
 };
 use quiclab_experiment::run;
-use quiclab_path::spec::{StageSettings, StageSpec, longest_delay};
+use quiclab_path::spec::{StageSettings, longest_delay};
 use quiclab_units::Duration;
 
 use super::path::{self, Direction, PathBackend};
@@ -30,6 +30,7 @@ pub fn network(run: &run::Run) -> Result<Network> {
 pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
     let settings = &run.settings;
     let [stages_to_client, stages_to_server] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
+    let longest = longest_delay(&stages_to_client) + longest_delay(&stages_to_server);
     let ([to_client, to_server], forwarder) = match way {
         PathBackend::Kernel(directions) => (directions, None),
         PathBackend::User { .. } => {
@@ -37,8 +38,8 @@ pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
             let mut stages = stages_to_client.iter().chain(&stages_to_server);
             let asks_for_content = stages.any(|stage| matches!(stage.settings, StageSettings::ContentLoss(_)));
             let forwarder = Forwarder {
-                to_client: texts(&stages_to_client)?,
-                to_server: texts(&stages_to_server)?,
+                to_client: stages_to_client,
+                to_server: stages_to_server,
                 seed: run.seed,
                 reads_packets_of_port: asks_for_content.then_some(SERVER_PORT),
                 real_time: None,
@@ -47,7 +48,6 @@ pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
         }
     };
     let disciplines = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(_, one)| one).collect();
-    let longest = longest_delay(&stages_to_client) + longest_delay(&stages_to_server);
     Ok(Network {
         to_client: disciplines(to_client.disciplines),
         to_server: disciplines(to_server.disciplines),
@@ -59,11 +59,6 @@ pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
         tcp_congestion_control: None,
         super_packets: settings.hosts.offloads == run::Offloads::On,
     })
-}
-
-/// Stages as the forwarder reads them. TOML, because its numbers are read as they were written, to the last bit.
-fn texts(stages: &[StageSpec]) -> Result<Vec<String>> {
-    stages.iter().map(|stage| Ok(toml::to_string(stage)?)).collect()
 }
 
 /// The server's own disciplines, the outer one first; none where its interface has no queue at all.

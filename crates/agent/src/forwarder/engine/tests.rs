@@ -63,7 +63,7 @@ impl Cards for Rc<Memory> {
 const DELAY: &str = "stage = \"delay\"\nname = \"delay\"\ndelay = \"20 ms\"\n";
 
 fn order(to_client: &[&str], to_server: &[&str]) -> Forwarder {
-    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let texts = |texts: &[&str]| texts.iter().map(|text| toml::from_str(text).unwrap()).collect();
     Forwarder {
         to_client: texts(to_client),
         to_server: texts(to_server),

@@ -173,8 +173,9 @@ fn the_stages_that_the_forwarder_is_told_are_those_of_the_run() {
     };
     let network = crate::vm::disciplines::network(&run).unwrap();
     let forwarder = network.forwarder.unwrap();
-    let read: Vec<StageSpec> = forwarder.to_client.iter().map(|text| toml::from_str(text).unwrap()).collect();
-    assert_eq!((read, forwarder.seed), (stages, 42));
+    let text = serde_json::to_string(&forwarder).unwrap();
+    let read: quiclab_agent_protocol::forwarder::Forwarder = serde_json::from_str(&text).unwrap();
+    assert_eq!((read.to_client, read.seed), (stages, 42));
     // What the kernel still does, behind the forwarder.
     assert!(network.to_client.is_empty() && network.drops_to_server.is_empty());
     let [Discipline::Netem(slots)] = &network.to_server[..] else { panic!("{:?}", network.to_server) };
