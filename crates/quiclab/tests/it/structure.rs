@@ -249,7 +249,9 @@ fn path(trees: &[TokenTree], before: &[String], visit: &mut impl FnMut(&[String]
             Some(TokenTree::Ident(word)) => words.push(word.to_string()),
             Some(TokenTree::Group(group)) if at > 0 && group.delimiter() == Delimiter::Brace => {
                 let inner: Vec<_> = group.stream().into_iter().collect();
-                for branch in inner.split(|tree| matches!(tree, TokenTree::Punct(comma) if comma.as_char() == ',')) {
+                let branches = inner.split(|tree| matches!(tree, TokenTree::Punct(comma) if comma.as_char() == ','));
+                // Behind a comma at the end there is none.
+                for branch in branches.filter(|branch| !branch.is_empty()) {
                     path(branch, &words, visit);
                 }
                 return at + 1;
