@@ -2,16 +2,12 @@
 
 use toml::Value;
 
-use crate::{
-    scenario::{
-        declaration::FLOWS,
-        settings::{check, keys},
-    },
-    settings::{
-        draft::{Draft, all, find},
-        setting_keys,
-        value_parser::Refused,
-    },
+use crate::scenario::declaration::FLOWS;
+use crate::scenario::settings::{check, keys};
+use crate::settings::{
+    draft::{Draft, all, find},
+    setting_keys,
+    value_parser::Refused,
 };
 
 /// One kind of file.

@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_units::ByteCount;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{
-    path::IpVersion,
-    stack::{Clock, FirstAck, Gso, GsoRate, Http, KeyExchange, Pacing},
-};
+use crate::settings::path::IpVersion;
+use crate::settings::stack::{Clock, FirstAck, Gso, GsoRate, Http, KeyExchange, Pacing};
 
 /// Values of `TESTCASE` that the endpoint contract knows.
 pub const TEST_CASES: &[&str] = &[

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::capture::Secrets;
 use crate::flow::{Flow, FlowProtocol};
 use crate::flow_table::{DissectorSettings, FlowTable};
 use crate::frame::{Segment, Transport};
@@ -13,6 +12,7 @@ use crate::quic::{
     SMALLEST_SHORT_PACKET, is_genuine_retry, looks_like_short_header,
 };
 use crate::role::Role;
+use crate::secrets::Secrets;
 
 /// Lengths of UDP payload that segments may have: the smallest an MTU must allow (RFC 9000 section 14), the largest of
 /// Ethernet without jumbo frames.

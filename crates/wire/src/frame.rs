@@ -8,8 +8,8 @@ use etherparse::err::packet::SliceError;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpSlice, TransportSlice};
 use quiclab_units::Time;
 
-use crate::capture::SkipReason;
 use crate::packet::{Packet, Protocol, TcpFlags, TcpSegment};
+use crate::skip_reason::SkipReason;
 use crate::tls::TlsRecords;
 
 // Numbers of the registry of link-layer header types of pcap and pcapng.

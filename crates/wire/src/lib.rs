@@ -35,12 +35,14 @@ mod qlog;
 mod quic;
 mod reader;
 mod role;
+mod secrets;
 mod segment_batch;
+mod skip_reason;
 mod source;
 mod tls;
 mod writer;
 
-pub use capture::{Capture, Interface, Secrets, SkipReason, Truncation};
+pub use capture::{Capture, Interface, Truncation};
 pub use decompressed::Decompressed;
 pub use dissector::{Dissector, Observed};
 pub use error::{CaptureError, WriteError};
@@ -60,6 +62,8 @@ pub use quic::{
 };
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
 pub use role::Role;
+pub use secrets::Secrets;
 pub use segment_batch::SegmentBatch;
+pub use skip_reason::SkipReason;
 pub use tls::{TlsContentType, TlsRecords};
 pub use writer::{CaptureWriter, Direction, PacketToWrite, TapDescription};

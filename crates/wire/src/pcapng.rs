@@ -9,9 +9,11 @@ use pcap_parser::pcapng::{
 use pcap_parser::{DSB_MAGIC, EPB_MAGIC, IDB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC};
 use quiclab_units::Time;
 
-use crate::capture::{Capture, Interface, Secrets, SkipReason};
+use crate::capture::{Capture, Interface};
 use crate::error::CaptureError;
 use crate::reader::{FramePlace, MAXIMUM_BLOCK_BYTES, Step};
+use crate::secrets::Secrets;
+use crate::skip_reason::SkipReason;
 use crate::source::Source;
 
 /// Type, length, and the length again.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use quiclab_units::Time;
 
-use crate::capture::{Capture, SkipReason, Truncation};
+use crate::capture::{Capture, Truncation};
 use crate::decompressed::Decompressed;
 use crate::dissector::{Dissector, Observed};
 use crate::error::CaptureError;
@@ -13,6 +13,7 @@ use crate::frame::{Frame, Segment};
 use crate::packet::Packet;
 use crate::pcap::PcapFile;
 use crate::pcapng::PcapngFile;
+use crate::skip_reason::SkipReason;
 use crate::source::Source;
 
 /// Longest record or block accepted. A frame has at most 64 KiB (super-packets somewhat more); a key log of 100 000

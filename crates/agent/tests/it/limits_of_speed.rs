@@ -103,7 +103,7 @@ fn a_forwarder_that_cannot_keep_up_fails_the_run_and_names_the_rate_that_it_carr
     let stage = "stage = \"loss\"\nname = \"seldom\"\nmodel = \"rule\"\nevery = 4000000000\n";
     orders.network.forwarder = Some(Forwarder {
         to_client: Vec::new(),
-        to_server: vec![stage.to_owned()],
+        to_server: vec![toml::from_str(stage).unwrap()],
         seed: 1,
         reads_packets_of_port: None,
         real_time: Some(RealTime::default()),
