@@ -46,7 +46,11 @@ fn no_circle_of_files_is_large() {
         let name = krate.file_name().unwrap().to_string_lossy().into_owned();
         if circle.len() > LARGEST_CIRCLE {
             let names: Vec<_> = circle.iter().map(|name| name.join("::")).collect();
-            wrong.push(format!("{name}: found {}, expected at most {LARGEST_CIRCLE}: {}", circle.len(), names.join(", ")));
+            wrong.push(format!(
+                "{name}: found {}, expected at most {LARGEST_CIRCLE}: {}",
+                circle.len(),
+                names.join(", ")
+            ));
         }
     }
     assert!(wrong.is_empty(), "files that use each other in a circle:\n{}", wrong.join("\n"));

@@ -142,7 +142,7 @@ fn burst() -> Vec<Arrival> {
 
 #[test]
 fn packets_fare_as_in_the_simulators_pipeline_however_late_the_forwarder_is() {
-    let stages: Vec<_> = LOSSY.iter().map(|text| stage(text).unwrap()).collect();
+    let stages: Vec<_> = LOSSY.iter().map(|text| toml::from_str(text).unwrap()).collect();
     let mut pipeline = build::pipeline::<Carried>(&stages, 7, "to_client").unwrap();
     for arrival in burst() {
         let Arrival { time: _, to: _, frame } = arrival.clone();
