@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 use crate::{
     forwarder::{Drop, Forwarder, ForwarderReport, MOST_DROPS, StageReport},
@@ -205,9 +207,10 @@ fn a_slot_without_results_is_described_in_words() {
 /// A stage that the forwarder was told, and what it says of it.
 fn with_forwarder(change: impl FnOnce(&mut ForwarderReport)) -> Result<(), BlobError> {
     let mut orders = orders();
-    let rate = || vec!["stage = \"queue\"".to_owned(), "stage = \"rate\"".to_owned()];
+    let stage =
+        |name: &str| serde_json::from_value(json!({ "stage": "delay", "name": name, "delay": "1 ms" })).unwrap();
     orders.network.forwarder = Some(Forwarder {
-        to_client: rate(),
+        to_client: vec![stage("one"), stage("other")],
         to_server: Vec::new(),
         seed: 0,
         reads_packets_of_port: None,
