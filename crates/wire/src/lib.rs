@@ -28,6 +28,7 @@ mod flow_table;
 mod frame;
 mod isolation;
 mod keylog;
+pub mod offload;
 mod packet;
 mod pcap;
 mod pcapng;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_agent::{namespace::Namespace, topology::index};
 use quiclab_agent_protocol::addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_ADDRESS, SERVER_MAC};
-use quiclab_offload::{
+use quiclab_wire::offload::{
     checksum::{complete_ipv4, folded, sum},
     header::{of_super_packet, with_partial_checksum},
 };

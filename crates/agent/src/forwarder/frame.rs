@@ -6,12 +6,12 @@
 mod rewrite;
 
 use anyhow::{Result, ensure};
-use quiclab_offload::{
+use quiclab_path::packet::Ecn;
+use quiclab_wire::offload::{
     SuperPacket,
     checksum::complete_ipv4,
     header::{ETHERNET_BYTES as ETHERNET, HEADER_BYTES as VNET_HEADER, complete_checksum, is_super_packet},
 };
-use quiclab_path::packet::Ecn;
 
 pub use rewrite::Side;
 

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::time::TimeSpec;
-use quiclab_offload::header::HEADER_BYTES;
+use quiclab_wire::offload::header::HEADER_BYTES;
 
 /// Memory of a ring. The kernel takes all of it at once.
 const ROOM_BYTES: usize = 64 << 20;

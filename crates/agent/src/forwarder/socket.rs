@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use nix::sys::time::TimeSpec;
-use quiclab_offload::header::HEADER_BYTES;
+use quiclab_wire::offload::header::HEADER_BYTES;
 
 use super::{engine::MOST_TOGETHER, frame::Frame, ring::Ring};
 use crate::{packet_socket, topology::index};

@@ -7,9 +7,9 @@ use quiclab_agent_protocol::{
     report::Outcome,
     ring::for_each_packet,
 };
-use quiclab_offload::header::is_super_packet;
 use quiclab_path::spec::StageSpec;
 use quiclab_testing::has_namespaces;
+use quiclab_wire::offload::header::is_super_packet;
 
 fn quick_orders(client: &str) -> Orders {
     let mut orders = orders(SERVER, client);

@@ -12,7 +12,6 @@ use quiclab_testing::files::repository;
 const CRATES: &[&str] = &[
     "crates/agent",
     "crates/content",
-    "crates/offload",
     "crates/agent-protocol",
     "crates/path",
     "crates/sandbox",

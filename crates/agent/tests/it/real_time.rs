@@ -24,11 +24,11 @@ use quiclab_agent_protocol::{
     addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_MAC, TO_CLIENT, TO_SERVER},
     forwarder::{Forwarder as Order, ForwarderReport, RealTime, SuperPackets},
 };
-use quiclab_offload::{
+use quiclab_testing::{skip, wait_until};
+use quiclab_wire::offload::{
     checksum::{complete_ipv4, folded, sum},
     header::{HEADER_BYTES, complete_checksum, of_super_packet},
 };
-use quiclab_testing::{skip, wait_until};
 
 /// Ends a test that hangs; it measures nothing.
 const HANG: Duration = Duration::from_secs(300);

@@ -7,7 +7,7 @@ use quiclab_agent_protocol::{
     report::TapReport,
     ring::{self, RingPacket},
 };
-use quiclab_offload::{
+use quiclab_wire::offload::{
     SuperPacket,
     header::{HEADER_BYTES, is_super_packet},
 };
@@ -81,7 +81,7 @@ fn kept(bytes: Cow<'_, [u8]>, snaplen: Option<u32>) -> Cow<'_, [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use quiclab_offload::header::{of_super_packet, with_partial_checksum};
+    use quiclab_wire::offload::header::{of_super_packet, with_partial_checksum};
 
     use super::*;
 

@@ -21,12 +21,12 @@ use quiclab_experiment::{
     run::{Run, word},
     stack::Role,
 };
-use quiclab_offload::CutError;
 use quiclab_record::{
     LostLog, Observed, Outcome,
     layout::{CAPTURE_FILE, WRONG_FILES_FILE},
 };
 use quiclab_units::Time;
+use quiclab_wire::offload::CutError;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use super::{captured::for_each_packet, forwarded, observed::observed, path::StageNames};

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::{modules::Modules, paths::paths, source::sources};
 
 /// Modules of a crate that neither use the rest of it nor are used there.
-const PARTS: &[(&str, &[&str])] = &[("perf", &["roofline"]), ("record", &["bundle"]), ("scan", &["origin", "targets"])];
+const PARTS: &[(&str, &[&str])] =
+    &[("perf", &["roofline"]), ("record", &["bundle"]), ("scan", &["origin", "targets"]), ("wire", &["offload"])];
 
 /// Modules of the command that do not know what it is asked for: neither the command line nor any verb.
 const BELOW_VERBS: &[&str] = &["pages", "results", "session", "settings", "terminal", "transfer"];

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use quiclab_offload::checksum::{folded, sum};
 use quiclab_path::edits::ByteChange;
+use quiclab_wire::offload::checksum::{folded, sum};
 
 use super::{ETHERNET, Frame, ip_version, renew_header_checksum, udp_checksum};
 

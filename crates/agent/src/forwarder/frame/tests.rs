@@ -1,4 +1,4 @@
-use quiclab_offload::{
+use quiclab_wire::offload::{
     checksum::{folded, sum},
     header::{NEEDS_CHECKSUM, of_super_packet, with_partial_checksum},
 };

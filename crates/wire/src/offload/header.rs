@@ -3,7 +3,7 @@
 //! Bytes: flags, kind of segmentation, and four 16-bit numbers in the machine's byte order: length of the headers, payload of each packet,
 //! where the checksum starts, and where from there it is stored. Places count from the first byte of the frame.
 
-use crate::checksum::{folded, sum};
+use crate::offload::checksum::{folded, sum};
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 10;

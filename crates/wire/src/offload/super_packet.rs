@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use crate::{
+use crate::offload::{
     checksum::{complete_ipv4, folded},
     header::{
         CHECKSUM_OFFSET, CHECKSUM_START, ETHERNET_BYTES, HEADER_BYTES, KIND, KIND_ECN, KIND_NONE, KIND_TCP_IPV4,

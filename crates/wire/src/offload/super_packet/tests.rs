@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
+use crate::offload::{
     checksum::sum,
     header::{complete_checksum, of_super_packet},
 };
