@@ -144,10 +144,12 @@ fn a_forwarder_that_fails_fails_the_run_at_once_and_its_capture_is_kept() {
     if !has_namespaces() {
         return;
     }
-    let answer = perform(&forwarded(&["stage = \"wormhole\"\nname = \"x\"\n"]));
+    // A queue is in front of what it waits for.
+    let stage = "stage = \"queue\"\nname = \"lonely\"\ndiscipline = \"drop_tail\"\nlimit = \"9 packets\"\n";
+    let answer = perform(&forwarded(&[stage]));
     let Outcome::AgentFailed { error } = &answer.report.outcome else { panic!("{:?}", answer.report.outcome) };
     assert!(error.starts_with("the forwarder, which moves packets in user space, has failed"), "{error}");
-    assert!(error.contains("wormhole"), "{error}");
+    assert!(error.contains("lonely"), "{error}");
     assert_eq!(answer.report.taps.len(), 2);
     assert!(packets(&answer, 1).iter().all(|packet| !packet.1), "nothing was forwarded");
     assert!(answer.report.client_lifetime_ns < Some(20_000_000_000), "{:?}", answer.report.client_lifetime_ns);

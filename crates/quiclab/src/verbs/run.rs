@@ -4,6 +4,7 @@ mod folder;
 mod handshakes;
 mod narrow;
 mod needs;
+mod rounds;
 mod supply;
 mod until;
 
@@ -49,6 +50,7 @@ use crate::{
 };
 use folder::{command_line, results_folder};
 use narrow::perform_until_narrow;
+use rounds::Rounds;
 use supply::Supply;
 use until::{looks, perform_until_decided};
 
@@ -93,10 +95,12 @@ pub fn run(action: &RunAction, settings: &RunSettings) -> Result<u8> {
             let settings = RunSettings { repetitions: Some(repetitions), ..settings.clone() };
             Ok(plan(file, text, &settings, &laboratories)?.0)
         };
+        let rounds = |first| Rounds { file, settings, laboratory, stop: &stop, first };
         let (results, done) = if let Some(until) = &planned.until {
-            perform_until_narrow(file, until, again, settings, laboratory, &stop)?
+            perform_until_narrow(&rounds(until.at_least), until, again)?
         } else if settings.until_decided {
-            perform_until_decided(file, looks(planned, settings), again, settings, laboratory, &stop)?
+            let looks = looks(planned, settings);
+            perform_until_decided(&rounds(looks.first), looks, again)?
         } else {
             perform(file, planned, settings, laboratory)?
         };

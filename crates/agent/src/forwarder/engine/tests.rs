@@ -203,11 +203,13 @@ fn a_card_that_fails_ends_the_forwarder_and_what_it_did_stays_known() {
 }
 
 #[test]
-fn stages_that_nobody_knows_are_named() {
+fn stages_that_make_no_path_are_named() {
     let memory = Rc::new(Memory::default());
-    let error = Engine::new(&order(&["stage = \"wormhole\""], &[]), &[], memory.clone(), memory, Arc::default());
+    // A queue is in front of what it waits for.
+    let stages = ["stage = \"queue\"\nname = \"lonely\"\ndiscipline = \"drop_tail\"\nlimit = \"9 packets\"\n"];
+    let error = Engine::new(&order(&stages, &[]), &[], memory.clone(), memory, Arc::default());
     let error = format!("{:#}", error.err().unwrap());
-    assert!(error.contains("wormhole"), "{error}");
+    assert!(error.contains("to_client") && error.contains("lonely"), "{error}");
 }
 
 #[test]

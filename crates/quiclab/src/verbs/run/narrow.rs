@@ -1,19 +1,16 @@
 //! `workload.repetitions = "until 2 %"`: repeats the runs of each setting until a metric is known well enough.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-};
-
 use anyhow::{Context as _, Result};
 use quiclab_experiment::Until;
 use quiclab_metrics::Precision;
-use quiclab_report::{Repetition, group_key, repetitions};
-use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
+use quiclab_report::{Repetition, repetitions};
 
-use super::{Planned, perform};
-use crate::{results::Results, session::schedule::Done, settings::RunSettings, terminal::progress};
+use super::rounds::Rounds;
+use crate::{
+    results::Results,
+    session::{planned::Planned, schedule::Done},
+    terminal::progress,
+};
 
 /// Performs the runs of a file and repeats those of each setting whose interval is too wide, until all are narrow or there are as many
 /// repetitions as allowed. `plan` makes the plan with so many repetitions of everything.
@@ -21,46 +18,29 @@ use crate::{results::Results, session::schedule::Done, settings::RunSettings, te
 /// # Errors
 /// A missing program, an interruption.
 pub fn perform_until_narrow(
-    file: &Path,
+    rounds: &Rounds,
     until: &Until,
     plan: impl Fn(u32) -> Result<Planned>,
-    settings: &RunSettings,
-    laboratory: &Laboratory,
-    stop: &AtomicBool,
 ) -> Result<(Results, Done)> {
-    let mut all = Done::default();
-    // Repetitions of the settings that have more than the first ones.
-    let mut more: BTreeMap<String, u32> = BTreeMap::new();
-    loop {
-        let most = more.values().copied().max().unwrap_or(until.at_least);
-        let mut planned = plan(most)?;
-        planned.until = Some(until.clone());
-        planned.retain(|run| run.repetition() <= more.get(&group_key(run)).copied().unwrap_or(until.at_least));
-        let (results, done) = perform(file, &planned, settings, laboratory)?;
-        all.performed.extend(done.performed);
-        // A run that failed is tried again in each round.
-        all.failed = done.failed;
-        if stop.load(Ordering::Relaxed) {
-            return Err(Interrupted::ByRequest.into());
-        }
+    let plan = |count| Ok(Planned { until: Some(until.clone()), ..plan(count)? });
+    rounds.perform(plan, |results, planned, more| {
         let input = results.measured_transfers("run").context("workload.repetitions")?;
-        let wide: Vec<_> = repetitions(&input, &until.metric)
+        let all = repetitions(&input, &until.metric);
+        let of = all.len();
+        let wide: Vec<_> = all
             .into_iter()
             .filter_map(|one| Some((one.key.clone(), next(&one, more.get(&one.key).copied(), until)?)))
             .collect();
-        if wide.is_empty() {
-            return Ok((results, all));
+        if let Some(longest) = wide.iter().map(|(_, next)| *next).max() {
+            progress::say(&format!(
+                "{}: {} of {of} settings are not known to \u{b1} {} % yet; repeating their runs up to {longest} times",
+                planned.experiment,
+                wide.len(),
+                until.percent()
+            ));
         }
-        let longest = wide.iter().map(|(_, next)| *next).max().unwrap_or(most);
-        progress::say(&format!(
-            "{}: {} of {} settings are not known to \u{b1} {} % yet; repeating their runs up to {longest} times",
-            planned.experiment,
-            wide.len(),
-            repetitions(&input, &until.metric).len(),
-            until.percent()
-        ));
-        more.extend(wide);
-    }
+        Ok(wide)
+    })
 }
 
 /// How many repetitions a setting gets next; `None` where it has enough, or as many as allowed, or where more would not help: the metric has no
