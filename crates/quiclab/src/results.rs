@@ -14,7 +14,6 @@ pub mod traces;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
 };
@@ -24,15 +23,17 @@ use quiclab_experiment::{
     AnyRun, id_of_folder,
     run::{Settings, Versions},
 };
-use quiclab_inputs::{open_unlinked, read_unlinked_text};
+use quiclab_inputs::read_unlinked_text;
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
 use quiclab_report::{AnyReport, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
-use quiclab_testbed::lock::{RecordLock, remove_leftovers};
+use quiclab_testbed::{
+    lock::{RecordLock, remove_leftovers},
+    sent::sent_by_server,
+};
 use quiclab_units::ShowPath;
-use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
 
 use crate::{pages::run_page, session::bounded_input::MOST_TEXT_BYTES, transfer::losses::lost};
@@ -443,25 +444,4 @@ fn name_of(folder: &Path) -> String {
 fn sent(record: &Record) -> Result<Vec<(u64, u64)>> {
     let tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
     sent_by_server(&record.capture(), tap, record.observed.server_port)
-}
-
-/// The server's packets at a tap: nanoseconds since the first one, and bytes so far.
-///
-/// # Errors
-/// Where the capture cannot be read.
-pub fn sent_by_server(capture: &Path, tap: u32, server_port: u16) -> Result<Vec<(u64, u64)>> {
-    let place = || capture.shown();
-    let mut reader = CaptureReader::new(open_unlinked(capture).with_context(place)?).with_context(place)?;
-    let mut sent = Vec::new();
-    let (mut first, mut bytes) = (None, 0);
-    let mut on_segment = |_, segment: &Segment, _: &Capture| {
-        if segment.source.port() == server_port {
-            bytes += u64::from(segment.frame_length);
-            let first = *first.get_or_insert(segment.time);
-            sent.push((segment.time.checked_since(first).map_or(0, |time| time.as_nanos()), bytes));
-        }
-        ControlFlow::Continue(())
-    };
-    reader.for_each_segment(Some(tap), &mut on_segment).with_context(place)?;
-    Ok(sent)
 }

@@ -29,7 +29,7 @@ pub const FRAME_OVERHEAD: u64 = 14 + 20 + 8;
 /// Bytes by which the overhead of a frame is larger over IPv6.
 pub const IPV6_MORE: u64 = 20;
 /// How long the wire may take to fall silent after the client's end.
-const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many steps pass until somebody is asked whether to go on.
 const EVENTS_PER_STOP_CHECK: u64 = 256;
 
@@ -200,7 +200,7 @@ impl Transfer {
         if end == End::Done {
             // What is on its way arrives, and the server answers, until nothing is.
             let longest = spec::longest_delay(&self.to_client) + spec::longest_delay(&self.to_server);
-            let latest = course.now + SILENCE_PATIENCE.max(longest + longest);
+            let latest = course.now + SILENCE_TIMEOUT.max(longest + longest);
             while course.packet_time().is_some() && course.advance(latest, keep_on).is_none() {
                 course.wake(Side::Server, server)?;
             }

@@ -22,6 +22,7 @@ pub mod perform;
 pub mod quiet;
 pub mod registry;
 pub mod sandbox;
+pub mod sent;
 pub mod sim;
 pub mod stack_store;
 pub mod testbed;

@@ -1,7 +1,6 @@
 //! `quiclab interop`: every server against every client, judged by their packets.
 
 mod judged;
-mod runs;
 mod selection;
 
 use std::{
@@ -16,6 +15,7 @@ use quiclab_experiment::AnyRun;
 use quiclab_interop::{Matrix, Verdict};
 use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 use quiclab_testbed::perform::{Interrupted, Performed};
+use quiclab_trials::verdict::in_words;
 use rayon::prelude::*;
 use serde_json::json;
 
@@ -31,9 +31,6 @@ use crate::{
     },
     terminal::output,
 };
-
-pub use judged::verdict_of;
-pub use runs::run_of;
 
 /// The whole result, for programs.
 const MATRIX_FILE: &str = "matrix.json";
@@ -74,7 +71,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     status!("quiclab: {all} runs; {} already have a result", all - jobs.len());
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, timeout)).collect::<Result<Vec<_>>>()?;
-    let tell = |job: &Job, _: &Performed| judged::in_words(cases[&job.name], &arguments.out.join(&job.name));
+    let tell = |job: &Job, _: &Performed| in_words(cases[&job.name], &arguments.out.join(&job.name));
     perform_all(&laboratory, &hosts, &results, &tell, |feed| {
         feed.expect(jobs.len());
         jobs.iter().enumerate().for_each(|(place, job)| feed.push(place, job.clone()));

@@ -28,13 +28,13 @@ use quiclab_testbed::{
     stack::Source,
     stack_store::StackRequest,
 };
+use quiclab_trials::{files::Files, output_tail};
 use serde_json::Value;
 
 use crate::{
     cli::PerfArguments,
     session::{laboratory::open_on, signals},
-    terminal::output,
-    verbs::stacks::{files::Files, output_tail},
+    terminal::{output, progress},
 };
 use load::{Found, Row};
 use setup::{Setup, Stack};
@@ -213,7 +213,9 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Setup> {
     }
     let build = |source: &Option<Source>| -> Result<Option<Files>> {
         let source = source.as_ref();
-        source.map(|source| Files::build(&stack_store.cache, source, arguments.rebuild, stop)).transpose()
+        source
+            .map(|source| Files::build(&stack_store.cache, source, arguments.rebuild, stop, progress::say))
+            .transpose()
     };
     let (server_files, client_files) = (build(&server)?, build(&client)?);
     let foreign = stack_store.cache.used_from_archives();

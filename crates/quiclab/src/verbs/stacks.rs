@@ -2,12 +2,9 @@
 
 mod build;
 mod check;
-pub mod files;
 pub mod implementations;
 mod import;
 mod list;
-pub mod output_tail;
-mod regular;
 mod trial;
 
 use anyhow::Result;

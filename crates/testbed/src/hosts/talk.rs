@@ -31,9 +31,9 @@ use crate::perform::{Host, Interrupted};
 /// How often waiting looks whether it is to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a host may take until its agent has said its first word.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the hosts may take to end a run.
-const ABORT_PATIENCE: Duration = Duration::from_secs(15);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Events of all hosts that nobody has looked at yet.
 const MOST_UNHEARD: usize = 16;
@@ -148,11 +148,11 @@ impl Sessions {
     /// Waits until every agent has said what its host is.
     fn greet(&mut self, visitor: &Visitor) -> Result<()> {
         let mut found: Vec<Option<HostFacts>> = self.sessions.iter().map(|_| None).collect();
-        let limit = Limit::after(START_PATIENCE);
+        let limit = Limit::after(START_TIMEOUT);
         while found.iter().any(Option::is_none) {
             let Event { host, what } = self.event(limit).map_err(|_| {
                 let silent = found.iter().position(Option::is_none).unwrap_or(0);
-                anyhow!("{}: heard nothing of its agent for {START_PATIENCE:?}", self.sessions[silent].label())
+                anyhow!("{}: heard nothing of its agent for {START_TIMEOUT:?}", self.sessions[silent].label())
             })?;
             let label = self.sessions[host].label();
             match what {
@@ -318,7 +318,7 @@ impl Sessions {
             }
         }
         let mut waiting: Vec<bool> = self.sessions.iter().map(|_| true).collect();
-        let limit = Limit::after(ABORT_PATIENCE);
+        let limit = Limit::after(ABORT_TIMEOUT);
         while self.lost.is_none() && waiting.contains(&true) {
             match self.event(limit) {
                 Ok(Event { host, what: What::Answer(Answer::Aborted) }) => waiting[host] = false,

@@ -36,7 +36,7 @@ use crate::{
 pub const NAME: &str = "hosts";
 
 /// Longest time for which an agent may hold its host after its session was lost.
-const LOCK_PATIENCE: Duration = Duration::from_secs(45);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Real stacks on hosts of their own, in real time.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Hosts {
                 // Of a session that was lost it may be our own agent.
                 Err(error)
                     if is_again
-                        && start.elapsed() < LOCK_PATIENCE
+                        && start.elapsed() < LOCK_TIMEOUT
                         && error.downcast_ref::<Locked>().is_some_and(|locked| locked.by.starts_with(&who)) =>
                 {
                     thread::sleep(Duration::from_secs(1));

@@ -19,7 +19,7 @@ use super::{Endpoint, Exit, Root, Start};
 use crate::certificates;
 
 /// What a server may take until it listens.
-const LISTEN_PATIENCE: Duration = Duration::from_secs(10);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often waiting looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes that a server may write to one file.
@@ -146,7 +146,7 @@ pub fn start_server(
 }
 
 fn wait_until_bound(endpoint: &mut Endpoint, stack: &StackManifest, port: u16, logs: &Path) -> Result<()> {
-    let deadline = Instant::now() + LISTEN_PATIENCE;
+    let deadline = Instant::now() + LISTEN_TIMEOUT;
     while !is_bound(port)? {
         match endpoint.poll()? {
             Some(Exit::Status(127)) => bail!("stack {}: the server does not support what is asked (127)", stack.name),

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How often waiting looks whether it is to stop, in milliseconds.
-const GLANCE_MS: u8 = 50;
+const POLL_INTERVAL_MS: u8 = 50;
 /// Room in the pipe of answers. An ordinary user may have as much.
 const PIPE_BYTES: i32 = 1 << 20;
 /// What the agent prints beside its answer, in the folder of a run.
@@ -159,7 +159,7 @@ impl Read for Watched<'_> {
                 return Err(io::Error::other(interrupted));
             }
             let mut watched = [PollFd::new(self.output.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut watched, PollTimeout::from(GLANCE_MS)) {
+            match poll(&mut watched, PollTimeout::from(POLL_INTERVAL_MS)) {
                 Ok(0) | Err(nix::errno::Errno::EINTR) => {}
                 Ok(_) => return self.output.read(buffer),
                 Err(error) => return Err(error.into()),

@@ -39,11 +39,11 @@ use crate::{
 };
 
 /// How long a stack may take for an answer, and for its end.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of answers that are read at once: more than those of usual ones.
 const READ_AT_ONCE: usize = 1 << 16;
 /// How often waiting looks at the flag that ends it, in milliseconds.
-const GLANCE_MS: u16 = 50;
+const POLL_INTERVAL_MS: u16 = 50;
 /// Bytes that the files of an endpoint may have beside those that are transferred.
 const MOST_LOG_BYTES: u64 = 1 << 30;
 
@@ -93,7 +93,7 @@ pub(super) enum ProcessError {
     #[error("{}", describe(*.0))]
     Ended(ExitStatus),
     /// It does not answer.
-    #[error("it did not answer within {} s of real time", ANSWER_PATIENCE.as_secs())]
+    #[error("it did not answer within {} s of real time", ANSWER_TIMEOUT.as_secs())]
     Hanging,
     /// It answers nonsense.
     #[error("its answer: {0}")]
@@ -175,7 +175,7 @@ impl Process {
     /// Where it does not end in time, or somebody wants to stop.
     pub(super) fn finish(&mut self) -> Result<End, ProcessError> {
         self.input = None;
-        let deadline = Instant::now() + ANSWER_PATIENCE;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
             if let Some(end) = self.end {
                 return Ok(end);
@@ -282,7 +282,7 @@ impl Stack for Process {
     type Error = ProcessError;
 
     fn handle(&mut self, now: Time, arrived: &[Datagram]) -> Result<Answer, ProcessError> {
-        let deadline = Instant::now() + ANSWER_PATIENCE;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
         self.check(deadline)?;
         self.write(&answer::order(now, arrived)?, deadline)?;
         let mut length = [0; 4];
@@ -315,7 +315,7 @@ fn do_not_block(descriptor: BorrowedFd) -> io::Result<()> {
 
 /// Waits until there is something to read or room to write, or a moment has passed.
 fn wait(descriptor: BorrowedFd, flags: PollFlags) -> io::Result<()> {
-    match poll(&mut [PollFd::new(descriptor, flags)], PollTimeout::from(GLANCE_MS)) {
+    match poll(&mut [PollFd::new(descriptor, flags)], PollTimeout::from(POLL_INTERVAL_MS)) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

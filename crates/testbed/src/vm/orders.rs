@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long a server may take until it listens, in virtual time. Slow ones take some seconds.
-const LISTEN_PATIENCE: Duration = Duration::from_secs(60);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Everything the agent needs to know of a run between a server and a client of these stacks over `network`, where each may log as much
 /// as `log_limit`.
@@ -58,7 +58,7 @@ pub fn of_run(
         listen: Listen {
             transport: if server.is_quic() { Transport::Udp } else { Transport::Tcp },
             port: SERVER_PORT,
-            timeout_ns: LISTEN_PATIENCE.as_nanos(),
+            timeout_ns: LISTEN_TIMEOUT.as_nanos(),
         },
         log_limit_bytes: log_limit.as_bytes(),
         cpus: Default::default(),

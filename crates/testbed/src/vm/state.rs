@@ -32,7 +32,7 @@ use crate::{
 /// Folder of saved states in the cache.
 const FOLDER: &str = "state";
 /// Booting takes some ten seconds, and much longer where other work takes the processors. Those who wait longer for a run wait longer for this, too.
-const BOOT_PATIENCE: Duration = Duration::from_secs(300);
+const BOOT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Most bytes that are kept of what a guest prints on its console.
 const LONGEST_CONSOLE: u64 = 4 << 20;
@@ -228,7 +228,7 @@ fn bound_written_files(command: &mut Command, most: u64) {
 
 /// How long a guest may take to boot where a run may take this long.
 fn boot_timeout(of_a_run: Duration) -> Duration {
-    of_a_run.max(BOOT_PATIENCE)
+    of_a_run.max(BOOT_TIMEOUT)
 }
 
 #[cfg(test)]
@@ -238,6 +238,6 @@ mod tests {
     #[test]
     fn those_who_wait_longer_for_a_run_wait_longer_for_the_boot_before_it() {
         assert_eq!(boot_timeout(Duration::from_secs(3_000)), Duration::from_secs(3_000));
-        assert_eq!(boot_timeout(Duration::from_secs(1)), BOOT_PATIENCE);
+        assert_eq!(boot_timeout(Duration::from_secs(1)), BOOT_TIMEOUT);
     }
 }

@@ -11,7 +11,8 @@ use quiclab_interop::{CASES, Case};
 use quiclab_testbed::laboratory::Laboratory;
 use quiclab_wire::Role as Side;
 
-use super::runs::run_of;
+use quiclab_trials::case_run::run_of;
+
 use crate::{cli::InteropArguments, verbs::stacks::implementations};
 
 /// What is to be run.

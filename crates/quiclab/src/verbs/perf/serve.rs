@@ -21,7 +21,9 @@ use super::{
     test::start_server,
     usage,
 };
-use crate::{cli::PerfArguments, session::signals, terminal::output, verbs::stacks::output_tail};
+use quiclab_trials::output_tail;
+
+use crate::{cli::PerfArguments, session::signals, terminal::output};
 
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

@@ -31,7 +31,7 @@ use crate::{cli::PerfArguments, session::bounded_input, terminal::output};
 /// Time between two looks at all ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// What a server may take until its socket is there.
-const LISTEN_PATIENCE: Duration = Duration::from_secs(10);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// When memory is looked at first.
 const EARLY: Duration = Duration::from_millis(200);
 /// What a test may do without a byte that arrives.
@@ -182,16 +182,15 @@ pub fn start_server(arguments: &PerfArguments, setup: &Setup) -> Result<End> {
     let ip = if arguments.ipv6 { "6" } else { "4" };
     let more = [("QUICLAB_PORT", port.to_string()), ("QUICLAB_IP", ip.to_owned())];
     let mut end = End::start(arguments, setup, stack, Role::Server, "server", &more)?;
-    let deadline = Instant::now() + LISTEN_PATIENCE;
+    let deadline = Instant::now() + LISTEN_TIMEOUT;
     while !is_taken(port, setup.transport) {
         if let Some(exit) = end.endpoint.poll()? {
             return Err(Failure(refused("server", exit)).into());
         }
         if Instant::now() > deadline {
-            return Err(Failure(format!(
-                "the server does not listen at {kind} port {port} within {LISTEN_PATIENCE:?}"
-            ))
-            .into());
+            return Err(
+                Failure(format!("the server does not listen at {kind} port {port} within {LISTEN_TIMEOUT:?}")).into()
+            );
         }
         thread::sleep(POLL_INTERVAL);
     }

@@ -1,13 +1,7 @@
 //! `quiclab stacks check`: proves, on the virtual testbed or another one, what a stack's manifest claims, and that the stack refuses everything
 //! else.
 
-pub mod claims;
-mod evidence;
-mod handshakes;
-mod qlogs;
-pub mod refusals;
 mod selection;
-mod streams;
 
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
@@ -18,6 +12,11 @@ use quiclab_testbed::{
     collect::RunFailure,
     laboratory::{Laboratory, stacks_of},
     perform::{Host, Interrupted, PerformError},
+};
+use quiclab_trials::{
+    claims::{self, Proof},
+    evidence::{self, Ended},
+    output_tail::{self, OutputTail},
 };
 use rayon::prelude::*;
 use serde::Serialize;
@@ -32,9 +31,6 @@ use crate::{
     terminal::{output, progress::Progress},
 };
 
-use super::output_tail::{self, OutputTail};
-use claims::Proof;
-use evidence::Ended;
 use selection::Selected;
 
 /// The claim of a stack that cannot be built.

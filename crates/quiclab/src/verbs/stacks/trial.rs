@@ -1,10 +1,5 @@
 //! `quiclab stacks try`: an endpoint on this machine, over a loopback, without virtual machines.
 
-mod bench;
-mod capture;
-mod checks;
-mod network;
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -17,16 +12,23 @@ use quiclab_testbed::{
     loopback::{self, Network},
     stack::{Source, own::own_stack},
 };
-use serde::Serialize;
-
-use super::{
+use quiclab_trials::{
+    claims::file_name,
     files::Files,
     output_tail::{self, OutputTail},
+    trial::{
+        bench::{Bench, Stack},
+        capture::Capture,
+        checks::{Check, Stacks, TRANSFER, kinds},
+    },
 };
-use crate::{cli::StacksTryArguments, session::signals, terminal::output};
-use bench::{Bench, Stack};
-use capture::Capture;
-use checks::{Check, Stacks, kinds};
+use serde::Serialize;
+
+use crate::{
+    cli::StacksTryArguments,
+    session::signals,
+    terminal::{output, progress},
+};
 
 /// What came of a check.
 #[derive(Debug, Serialize)]
@@ -74,9 +76,10 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     if checks.is_empty() {
         bail!("--case: {name} does not claim {}\nhint: test_cases in its stack.toml", arguments.case.join(" or "));
     }
-    let files = Files::build(&cache, &own, arguments.rebuild, &stop)?;
-    let peer_files = peer.as_ref().map(|source| Files::build(&cache, source, false, &stop)).transpose()?;
-    let out = arguments.out.join(super::check::claims::file_name(name));
+    let files = Files::build(&cache, &own, arguments.rebuild, &stop, progress::say)?;
+    let peer_files =
+        peer.as_ref().map(|source| Files::build(&cache, source, false, &stop, progress::say)).transpose()?;
+    let out = arguments.out.join(file_name(name));
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     // Endpoints may be in another root, where the scratch folder is all that they share with this machine.
     let out = fs::canonicalize(&out).with_context(|| out.display().to_string())?;
@@ -98,7 +101,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     }
     let findings = ask_all(&checks, &bench, name, arguments.output.json)?;
     if let Some(capture) = capture {
-        capture.finish()?;
+        status!("quiclab: {}", capture.finish()?);
     }
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
@@ -137,7 +140,7 @@ fn ask_all<'a>(checks: &'a [Check], bench: &Bench, stack: &'a str, json: bool) -
             output_tail,
         });
         let rest = &checks[number + 1..];
-        if !holds && kind == checks::TRANSFER && number == 0 && !rest.is_empty() {
+        if !holds && kind == TRANSFER && number == 0 && !rest.is_empty() {
             let why = "not tried, because the first transfer failed";
             if !json {
                 output::print(&format!("---- {stack}: {} other checks were {why}\n", rest.len()))?;

@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 use quiclab_experiment::error::nearest;
 use quiclab_testbed::testbed::Testbed;
+use quiclab_trials::claims::{Expected, Proof};
 use serde_json::json;
 
-use super::claims::{Expected, Proof};
 use crate::terminal::output;
 
 /// What is run of a stack's claims, and which of it is reported.
@@ -106,7 +106,9 @@ mod tests {
     use quiclab_experiment::stack::StackManifest;
     use quiclab_testbed::stack::sources;
 
-    use super::{super::claims, *};
+    use quiclab_trials::claims;
+
+    use super::*;
 
     fn names(wanted: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");

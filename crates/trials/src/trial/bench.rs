@@ -28,16 +28,16 @@ use super::{
     checks::{ABSENT, CERTIFICATE_DELAY_MS, CERTIFICATES, MANY, PERF_SIZES, Pair, Question, Variables},
     network,
 };
-use crate::verbs::stacks::regular;
+use crate::regular;
 
 /// Port of the server: no usual one, so that QUICLAB_PORT is heard.
 const PORT: u16 = 4433;
 /// What a client may take that finds no server, or a silent one, or has a transfer to make.
 const TIMEOUT: Duration = Duration::from_secs(45);
 /// What an endpoint may take to answer 127.
-const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a server may take until it listens.
-const LISTEN_PATIENCE: Duration = Duration::from_secs(5);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much earlier than its server a client is started.
 const HEAD_START: Duration = Duration::from_secs(1);
 /// When a server is killed.
@@ -46,7 +46,7 @@ const LIFE: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The answer of an endpoint that does not do what is asked.
 const UNSUPPORTED: Exit = Exit::Status(127);
-/// That of a client that fails.
+/// The answer of a client that fails.
 const FAILED: Exit = Exit::Status(1);
 /// Files that servers answer from, beside 200 small ones, with their sizes in bytes.
 const FILES: &[(&str, u64)] = &[("file10M", 10 << 20), ("file1M", 1 << 20), ("file20k", 20_000), ("file1k", 1000)];
@@ -172,7 +172,7 @@ impl<'a> Bench<'a> {
                 }
                 for role in refusing {
                     let variables = self.told(*pair, *role, variables);
-                    if self.alone(&folder.join("refusal"), *role, &variables, REFUSAL_PATIENCE)? != UNSUPPORTED {
+                    if self.alone(&folder.join("refusal"), *role, &variables, REFUSAL_TIMEOUT)? != UNSUPPORTED {
                         return Ok(outcome.map(|_| String::new()));
                     }
                 }
@@ -224,7 +224,7 @@ impl<'a> Bench<'a> {
                 let variables = Variables::from([("REQUESTS".to_owned(), urls([HUGE.0], "server"))]);
                 Ok(self.transfer(folder, *pair, &variables, plan)?.map(|_| FAILED.to_string()))
             }
-            Question::Refusal(role, variables) => self.ends(folder, *role, variables, UNSUPPORTED, REFUSAL_PATIENCE),
+            Question::Refusal(role, variables) => self.ends(folder, *role, variables, UNSUPPORTED, REFUSAL_TIMEOUT),
             Question::NoServer => self.ends(folder, Role::Client, &self.always, FAILED, TIMEOUT),
         }
     }
@@ -298,7 +298,7 @@ impl<'a> Bench<'a> {
             server = start(Role::Server)?;
         } else {
             server = start(Role::Server)?;
-            let deadline = Instant::now() + LISTEN_PATIENCE;
+            let deadline = Instant::now() + LISTEN_TIMEOUT;
             while !network::is_listening(PORT) && server.poll()?.is_none() && Instant::now() < deadline {
                 thread::sleep(POLL_INTERVAL);
             }

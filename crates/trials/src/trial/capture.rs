@@ -63,11 +63,11 @@ impl Capture {
         &self.keys
     }
 
-    /// Ends it when it has written everything, and says where that is.
+    /// Ends it when it has written everything, and returns where that is, in words.
     ///
     /// # Errors
     /// Where it does not end by itself.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<String> {
         // It hands over what it has seen every half second or so.
         thread::sleep(Duration::from_secs(1));
         let (file, keys) = (self.file.display().to_string(), self.keys.display().to_string());
@@ -77,8 +77,7 @@ impl Capture {
                 TIMEOUT.as_secs()
             );
         }
-        status!("quiclab: packets are in {file}: quiclab analyze {file} --keys {keys}");
-        Ok(())
+        Ok(format!("packets are in {file}: quiclab analyze {file} --keys {keys}"))
     }
 
     /// Asks it to end, and kills it where it does not. True where it ended by itself.

@@ -17,7 +17,7 @@ use quiclab_record::{
     layout::{CAPTURE_FILE, METRICS_FILE, SENDER_TAP},
     read_observed,
 };
-use quiclab_testbed::{collect::RunFailure, contract::SERVER_PORT};
+use quiclab_testbed::{collect::RunFailure, contract::SERVER_PORT, sent::sent_by_server};
 use quiclab_units::ByteCount;
 use quiclab_wire::CaptureReader;
 
@@ -25,8 +25,10 @@ use super::{
     claims::{CERTIFICATE_DELAY, Expected, Proof},
     handshakes, qlogs, streams,
 };
-use crate::session::bounded_input::MOST_LIST_BYTES;
-use crate::{results::sent_by_server, verbs::interop::verdict_of};
+use crate::verdict::verdict_of;
+
+/// Most bytes of a list that an endpoint has left.
+const MOST_LIST_BYTES: u64 = 1 << 30;
 
 /// Largest frame without segmentation offload, in bytes.
 const LARGEST_FRAME: u32 = 1514;

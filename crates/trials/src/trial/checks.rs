@@ -8,7 +8,7 @@ use quiclab_experiment::{
     stack::{CertificateDelay, PERF, Role, StackManifest, TEST_CASES},
 };
 
-use crate::verbs::stacks::check::{claims, refusals};
+use crate::{claims, refusals};
 
 /// The first check: where it fails, the others are not tried.
 pub const TRANSFER: &str = "transfer";

@@ -13,7 +13,7 @@ use quiclab_testbed::laboratory::Variables;
 use quiclab_units::Duration;
 
 use super::refusals::{KEY_EXCHANGE, OF_SERVERS, unclaimed};
-use crate::verbs::interop::run_of;
+use crate::case_run::run_of;
 
 /// All runs have the same seed, so that what differs between two of them differs by their settings.
 const SEED: u64 = 1;

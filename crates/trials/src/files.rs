@@ -20,14 +20,14 @@ pub struct Files {
 }
 
 impl Files {
-    /// Builds what the cache has not.
+    /// Builds what the cache has not; `tell` is told what takes long.
     ///
     /// # Errors
     /// A build that fails, or an interruption.
-    pub fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
+    pub fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>, tell: fn(&str)) -> Result<Self> {
         let manifest = &source.manifest;
         if again || !has_files(cache, source)? {
-            status!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
+            tell(&format!("building {} {} (once; up to some minutes)", manifest.name, manifest.version));
         }
         let stack = prepare_files(cache, source, again, stop)?;
         let packages = packages(source);
@@ -36,7 +36,7 @@ impl Files {
             true => None,
             false => {
                 if Image::find(cache, &packages).is_none() {
-                    status!("quiclab: building a root file system with {packages:?} (once; a minute or two)");
+                    tell(&format!("building a root file system with {packages:?} (once; a minute or two)"));
                 }
                 Some(Image::prepare(cache, &packages, stop)?.file())
             }

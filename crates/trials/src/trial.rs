@@ -1,0 +1,6 @@
+//! An endpoint on this machine, over a loopback, without virtual machines.
+
+pub mod bench;
+pub mod capture;
+pub mod checks;
+mod network;
