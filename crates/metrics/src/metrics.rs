@@ -1,7 +1,9 @@
 //! Every metric, each declared once: its field of [`Metrics`], its definition, what it needs, and what a comparison may make of it.
 //!
 //! A new metric is an entry here, filled in by a meter in a file of its own, and a line in the columns of the report. The tables of
-//! docs/reference/metrics.md follow from the declarations.
+//! docs/reference/metrics.md follow from the declarations. Metrics of a part of the connection begin with its name (`handshake_client_`);
+//! the place of an entry is its place in `metrics.json` and in the tables. `null` is text for people: what withholds a value is `needs`,
+//! or the meter.
 
 use crate::entries::{Number, UnfitEntry, measured, number};
 use crate::metric::{

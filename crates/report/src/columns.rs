@@ -1,4 +1,5 @@
-//! The columns of every table: a new one is an entry of [`COLUMNS`].
+//! The columns of every table. A new one is a line of [`WHOLE`], or of the list in `handshake.rs` or `host.rs`; `brief`, `main` and
+//! `detail` say which tables show it. Columns of handshakes are shown on pages, by `quiclab analyze` and on ladders.
 
 mod column;
 mod handshake;
@@ -225,16 +226,18 @@ const fn detail(metric: &'static str, heading: &'static str, value: Value, divis
 mod tests {
     use quiclab_metrics::{RunMetrics, Summary};
 
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn every_metric_has_its_column() {
         let all: serde_json::Value = serde_json::from_str(&RunMetrics::empty().to_json()).unwrap();
-        let mut names: Vec<_> = all["metrics"].as_object().unwrap().keys().map(String::as_str).collect();
-        let mut shown: Vec<_> = COLUMNS.iter().map(|column| column.metric).collect();
-        names.sort_unstable();
-        shown.sort_unstable();
-        assert_eq!(shown, names);
+        let names: BTreeSet<_> = all["metrics"].as_object().unwrap().keys().map(String::as_str).collect();
+        let shown: BTreeSet<_> = COLUMNS.iter().map(|column| column.metric).collect();
+        let [missing, unknown] = [names.difference(&shown), shown.difference(&names)].map(|it| it.collect::<Vec<_>>());
+        assert!(missing.is_empty() && unknown.is_empty(), "without a column: {missing:?}; no metrics: {unknown:?}");
+        assert_eq!(shown.len(), COLUMNS.len(), "a metric with two columns");
     }
 
     #[test]

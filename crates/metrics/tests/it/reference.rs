@@ -19,6 +19,14 @@ fn fields(of: &str) -> BTreeSet<String> {
     json[of].as_object().unwrap().keys().cloned().collect()
 }
 
+/// Compares what a page lists with what there is.
+#[track_caller]
+fn compare(page: &str, documented: &BTreeSet<String>, expected: &BTreeSet<String>) {
+    let list = |one: &BTreeSet<String>, other| one.difference(other).cloned().collect::<Vec<_>>().join("\n    ");
+    let (missing, superfluous) = (list(expected, documented), list(documented, expected));
+    assert!(documented == expected, "{page}: add\n    {missing}\nand remove\n    {superfluous}");
+}
+
 /// One line of Markdown for each metric, between a header and what follows the table.
 fn rows(header: &str, row: impl Fn(&Metric) -> String) -> String {
     METRICS.iter().fold(format!("{header}\n"), |mut text, metric| {
@@ -47,7 +55,7 @@ fn needs() -> String {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write the page is for whoever runs the test to say")]
 fn the_tables_of_metrics_are_those_of_the_code() {
-    const UPDATE: &str = "UPDATE=1 cargo test -p quiclab-metrics --test it reference";
+    const UPDATE: &str = "UPDATE=1 cargo test -p quiclab-metrics --test it the_tables_of_metrics";
     const END: &str = "<!-- end -->";
     let mut page = REFERENCE.to_owned();
     for (name, table) in [("metrics", definitions()), ("needs", needs())] {
@@ -65,7 +73,7 @@ fn the_tables_of_metrics_are_those_of_the_code() {
 
 #[test]
 fn every_metric_is_documented_and_every_documented_metric_exists() {
-    assert_eq!(table("Metrics"), fields("metrics"));
+    compare("docs/reference/metrics.md, Metrics", &table("Metrics"), &fields("metrics"));
 }
 
 #[test]
@@ -73,14 +81,14 @@ fn every_distribution_is_documented_and_every_documented_one_exists() {
     // Those that are left out when they are empty.
     let mut all = fields("distributions");
     all.extend(["bursts", "lateness_ns", "rtt_ns"].map(str::to_owned));
-    assert_eq!(table("Distributions"), all);
+    compare("docs/reference/metrics.md, Distributions", &table("Distributions"), &all);
 }
 
 #[test]
 fn every_warning_is_documented_and_every_documented_warning_exists() {
     let codes: BTreeSet<String> = WarningCode::ALL.iter().map(|code| code.name().to_owned()).collect();
     assert_eq!(codes.len(), WarningCode::ALL.len());
-    assert_eq!(table("Warnings"), codes);
+    compare("docs/reference/metrics.md, Warnings", &table("Warnings"), &codes);
 }
 
 #[test]
@@ -100,5 +108,6 @@ fn the_reference_of_comparisons_has_the_direction_of_every_metric_that_has_one()
         (metric.name == name)
             .then(|| format!("| `{name}` | {better} | {} |", if metric.is_primary { "yes" } else { "" }))
     };
-    assert_eq!(documented, fields("metrics").iter().filter_map(row).collect());
+    let expected = fields("metrics").iter().filter_map(row).collect();
+    compare("docs/reference/ab.md, Which direction is better", &documented, &expected);
 }
