@@ -1,7 +1,8 @@
 //! The path model: what lies between two hosts, as stages in a row that packets pass in one direction.
 //!
 //! Pure: time and random streams are arguments, so the simulator and a forwarder of real packets run the same stages. Does not read what a
-//! packet carries: whoever hands it in may say ([`content`]). Read first: [`pipeline::Pipeline`], then [`stage::Stage`]; a stage is a file, and a line here.
+//! packet carries: whoever hands it in may say ([`content`]). Read first: [`pipeline::Pipeline`], then [`stage::Stage`]; a stage is a file, and a
+//! line here, or in `loss.rs` or `queue.rs`.
 
 pub mod backlog;
 pub mod bit_errors;

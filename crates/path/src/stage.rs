@@ -50,57 +50,48 @@ pub trait Stage<P> {
     }
 }
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropCause {
-    /// The queue had no room for it, or it had to make room for another.
-    QueueFull,
-    /// A queue that is not full yet wanted its sender to slow down.
-    Early,
-    /// Independent random loss.
-    RandomLoss,
-    /// Random loss in bursts.
-    BurstLoss,
-    /// Its number was on a list.
-    Listed,
-    /// It is longer than the bucket is deep.
-    TooLong,
-    /// A rule asked for it.
-    Rule,
-    /// A rule by what datagrams hold asked for it.
-    Content,
-    /// It was sent to an address or a port that an address translator has given up.
-    Rebound,
+/// Lists the causes, each with its name in reports.
+macro_rules! causes {
+    ($($(#[$doc:meta])+ $cause:ident = $name:literal,)+) => {
+        /// Why a packet was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum DropCause {
+            $($(#[$doc])+ $cause,)+
+        }
+
+        impl DropCause {
+            /// Every cause.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$cause),+];
+
+            /// Its name in reports.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$cause => $name,)+
+                }
+            }
+        }
+    };
 }
 
-impl DropCause {
-    /// Every cause.
-    pub const ALL: [Self; 9] = [
-        Self::QueueFull,
-        Self::Early,
-        Self::RandomLoss,
-        Self::BurstLoss,
-        Self::Listed,
-        Self::TooLong,
-        Self::Rule,
-        Self::Content,
-        Self::Rebound,
-    ];
-
-    /// Its name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::QueueFull => "queue_full",
-            Self::Early => "early",
-            Self::RandomLoss => "random_loss",
-            Self::BurstLoss => "burst_loss",
-            Self::Listed => "listed",
-            Self::TooLong => "too_long",
-            Self::Rule => "rule",
-            Self::Content => "content",
-            Self::Rebound => "rebound",
-        }
-    }
+causes! {
+    /// The queue had no room for it, or it had to make room for another.
+    QueueFull = "queue_full",
+    /// A queue that is not full yet wanted its sender to slow down.
+    Early = "early",
+    /// Independent random loss.
+    RandomLoss = "random_loss",
+    /// Random loss in bursts.
+    BurstLoss = "burst_loss",
+    /// Its number was on a list.
+    Listed = "listed",
+    /// It is longer than the bucket is deep.
+    TooLong = "too_long",
+    /// A rule asked for it.
+    Rule = "rule",
+    /// A rule by what datagrams hold asked for it.
+    Content = "content",
+    /// It was sent to an address or a port that an address translator has given up.
+    Rebound = "rebound",
 }
 
 /// What a stage hands back: packets that leave it now, and those that never will.

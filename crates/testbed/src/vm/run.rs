@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use nix::fcntl::posix_fallocate;
+use nix::{errno::Errno, fcntl::posix_fallocate};
 use quiclab_agent_protocol::{
     orders::Orders,
     slot::{self, POWER_OFF_STATUS, SlotError},
@@ -194,11 +194,12 @@ fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
 /// The slot with orders in it. Its blocks are reserved, so that a full disk shows now and not as a fault in QEMU.
 fn write_slot(path: &Path, length: u64, orders: &[u8]) -> Result<()> {
     let mut file = File::create(path).with_context(|| path.display().to_string())?;
-    posix_fallocate(&file, 0, length as i64).with_context(|| {
-        format!(
-            "{}: reserving {length} bytes\nhint: free some space, or use --out to move to another disk",
-            path.display()
-        )
+    posix_fallocate(&file, 0, length as i64).map_err(|why| {
+        let hint = match why {
+            Errno::ENOSPC => "\nhint: free some space, or use --out to move to another disk",
+            _ => "",
+        };
+        anyhow::Error::new(io::Error::from(why)).context(format!("{}: reserving {length} bytes{hint}", path.display()))
     })?;
     file.write_all(orders).with_context(|| path.display().to_string())
 }

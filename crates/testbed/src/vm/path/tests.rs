@@ -284,11 +284,11 @@ fn row(kind: &quiclab_path::spec::StageDeclaration, example: &str) -> String {
 #[test]
 fn the_reference_lists_every_stage_and_what_the_kernel_does_of_it() {
     let kinds = quiclab_path::spec::declarations();
-    assert_eq!(kinds.len(), EXAMPLES.len());
+    assert_eq!(kinds.len(), EXAMPLES.len(), "each stage has an example in EXAMPLES, in the order of `stages!`");
     let rows: String = kinds.iter().zip(EXAMPLES).map(|(kind, example)| row(kind, example)).collect();
     let testbeds = format!("| stage | `sim` | `vm`: who does it |\n|---|---|---|\n{rows}");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/path.md");
-    let text = std::fs::read_to_string(path).unwrap();
+    let path = quiclab_testing::files::repository().join("docs/reference/path.md");
+    let text = std::fs::read_to_string(&path).unwrap();
     let replaced = |text: &str, mark: &str, contents: &str| {
         let (before, rest) = text.split_once(&format!("<!-- {mark} -->\n")).unwrap();
         let (_, after) = rest.split_once("<!-- end -->").unwrap();
@@ -297,10 +297,11 @@ fn the_reference_lists_every_stage_and_what_the_kernel_does_of_it() {
     let stages = quiclab_path::spec::reference::stages_reference();
     let wanted = replaced(&replaced(&text, "testbeds", &testbeds), "stages", &stages);
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(path, &wanted).unwrap();
+        std::fs::write(&path, &wanted).unwrap();
     }
     assert!(
         text == wanted || std::env::var_os("UPDATE").is_some(),
-        "run this test with UPDATE=1, and look at the diff of {path}"
+        "docs/reference/path.md differs from the code; to write it:\n    \
+         UPDATE=1 cargo test -p quiclab-testbed --lib the_reference_lists_every_stage"
     );
 }
