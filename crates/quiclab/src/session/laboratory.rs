@@ -79,7 +79,7 @@ pub fn named(name: Option<&str>) -> Result<Arc<dyn Testbed>> {
 pub fn named_with(name: Option<&str>, hosts: Option<&Path>) -> Result<Arc<dyn Testbed>> {
     match (name, hosts) {
         (Some(NAME), Some(file)) => Ok(Arc::new(Hosts::of(file))),
-        (_, Some(_)) => bail!("--hosts: found the testbed {}, expected --testbed {NAME}", name.unwrap_or("vm")),
+        (_, Some(_)) => bail!("--hosts: not with the testbed {}, only with --testbed {NAME}", name.unwrap_or("vm")),
         (name, None) => named(name),
     }
 }

@@ -120,7 +120,7 @@ pub fn pack(cache: &Cache, folder: &Path) -> Result<(PathBuf, String)> {
 pub fn take(cache: &Cache, path: &Path, sha256: Option<&str>) -> Result<Vec<Taken>> {
     let is_folder = path.is_dir();
     if is_folder && sha256.is_some() {
-        bail!("--sha256: found the folder {}, expected --from with one archive, whose hash this is", path.shown());
+        bail!("--sha256 is the hash of one archive, and --from {} is a folder", path.shown());
     }
     let archives = if is_folder { archives(path)? } else { vec![path.to_path_buf()] };
     archives.into_iter().map(|archive| take_one(cache, &archive, sha256).with_context(|| archive.shown())).collect()

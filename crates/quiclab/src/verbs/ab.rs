@@ -262,10 +262,10 @@ impl Bench<'_> {
 fn refuse_real_time(settings: &AbSettings) -> Result<()> {
     let Some(name) = &settings.testbed else { return Ok(()) };
     if testbed(name)?.is_exact() {
-        bail!("--testbed {name}: found a testbed, expected none, because ab runs on {}", default_testbed().name());
+        bail!("--testbed {name}: ab runs on {} only", default_testbed().name());
     }
     bail!(
-        "--testbed {name}: found a testbed in real time, expected none: ab runs A first and then B, so the difference would contain what the \
+        "--testbed {name}: ab runs in virtual time only: it runs A first and then B, so the difference would contain what the \
          machine changed meanwhile\nhint: put both into one experiment, for example stack.gso = [\"on\", \"off\"] in [matrix] with an [[expect]]; \
          quiclab run --testbed {name} interleaves its runs"
     );

@@ -206,7 +206,7 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Setup> {
     let transport = *transports.first().context("found neither a server nor a client")?;
     ensure!(
         transports.iter().all(|other| *other == transport),
-        "--client-stack: found a stack of another transport, expected two of QUIC or two of TCP"
+        "--client-stack: both ends must be of QUIC, or both of TCP"
     );
     if arguments.server {
         ends::counters_port(arguments.port, transport)?;

@@ -79,7 +79,7 @@ pub fn run(action: &RunAction, settings: &RunSettings) -> Result<u8> {
         && settings.roofline
     {
         bail!(
-            "--roofline: found the testbed {}, expected {NETNS}: only there do both ends run on this machine, in its own time",
+            "--roofline: not on the testbed {}, only on {NETNS}: there both ends run on this machine, in its own time",
             other.testbed.name()
         );
     }

@@ -129,7 +129,7 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
         assert!(result.errors.contains(part), "{words:?}: {}", result.errors);
     };
     refused(&["results/a", "main"], "main: found no results of quiclab run");
-    refused(&["results/a"], "found a result folder among 1 paths, expected two of them");
+    refused(&["results/a"], "it can be compared with one other, but there are 1 paths");
     refused(&["results/a", "results/b", "--reps", "5"], "--reps has no meaning here");
 }
 
@@ -248,10 +248,10 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
     for (arguments, expected) in [
         (&["main"][..], "found 1 stack, expected A and B"),
         (&["main", "main", "main"], "found 3 stacks, expected A and B"),
-        (&["--a", "path.rate=1 Mbit/s", "--b", "path.rate=2 Mbit/s"], "found neither a stack nor a file"),
+        (&["--a", "path.rate=1 Mbit/s", "--b", "path.rate=2 Mbit/s"], "--a and --b need a stack or a file"),
         (&["main", "nowhere"], "nowhere: found no such path, expected a folder with stack.toml"),
         (&["main@HEAD", "main"], "main@HEAD: found no such revision"),
-        (&["main", "main", "gate.toml", "--json", "--markdown"], "found two formats for standard output"),
+        (&["main", "main", "gate.toml", "--json", "--markdown"], "standard output has one format"),
         (&["main", "main", "--fail-if", "train_max_packet > 1x"], "did you mean train_max_packets?"),
         (&["main", "main", "--metric", "goodput"], "expected the name of a metric"),
     ] {

@@ -402,7 +402,7 @@ fn what_does_not_go_with_tcp_is_an_error_before_anything_is_built() {
         (&["--tcp", "--stack", "quinn"][..], "cannot be used with"),
         (&["--tcp", "--udp"], "cannot be used with"),
         (&["--svg", "x.svg"], "--roofline"),
-        (&["--stack", "quinn", "--client-stack", "tcp-tls"], "found a stack of another transport"),
+        (&["--stack", "quinn", "--client-stack", "tcp-tls"], "both ends must be of QUIC"),
         (&["--stack", "tcp-tls", "-s", "-p", "65535"], "expected at most 65534"),
     ] {
         let found = ask(more);

@@ -110,7 +110,7 @@ fn what_cannot_be_combined_is_refused_before_anything_runs() {
     ]));
     assert_ne!(ab.status, Some(0));
     assert!(
-        ab.errors.contains("found a testbed in real time") && ab.errors.contains("hint: put both into one experiment"),
+        ab.errors.contains("ab runs in virtual time only") && ab.errors.contains("hint: put both into one experiment"),
         "{}",
         ab.errors
     );

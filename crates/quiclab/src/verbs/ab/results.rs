@@ -22,7 +22,10 @@ pub fn folders(settings: &AbSettings) -> Result<Option<[PathBuf; 2]>> {
     let is_result = |path: &&String| Results::are_in(Path::new(path));
     let Some(folder) = settings.paths.iter().find(is_result) else { return Ok(None) };
     let [one, other] = &settings.paths[..] else {
-        bail!("{folder}: found a result folder among {} paths, expected two of them", settings.paths.len());
+        bail!(
+            "{folder} is a result folder; it can be compared with one other, but there are {} paths",
+            settings.paths.len()
+        );
     };
     if let Some(no) = [one, other].into_iter().find(|path| !is_result(path)) {
         bail!("{no}: found no results of quiclab run, expected some, because {folder} has results");

@@ -23,7 +23,7 @@ const STANDARD_OUTPUT: &str = "-";
 /// Two forms for one standard output.
 pub fn check(judge: &JudgeSettings) -> Result<()> {
     if judge.json && judge.markdown.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
-        bail!("--json and --markdown: found two formats for standard output, expected one\nhint: --markdown FILE");
+        bail!("--json and --markdown: standard output has one format\nhint: --markdown FILE");
     }
     Ok(())
 }

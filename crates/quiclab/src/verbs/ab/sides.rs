@@ -48,9 +48,9 @@ impl Request {
         let has_settings = !settings.a.is_empty() || !settings.b.is_empty();
         match (stacks.len(), has_settings, files.len()) {
             (2, ..) | (1, true, _) | (0, true, 1..) => {}
-            (0, true, 0) => bail!(
-                "--a and --b: found neither a stack nor a file, expected one of them\nhint: quiclab ab quiche --a stack.gso=on --b stack.gso=off"
-            ),
+            (0, true, 0) => {
+                bail!("--a and --b need a stack or a file\nhint: quiclab ab quiche --a stack.gso=on --b stack.gso=off")
+            }
             (0 | 1, false, _) => bail!(
                 "found {}, expected A and B, or --a and --b with a setting of one stack\nhint: quiclab ab main/ pr/",
                 if stacks.len() == 1 { "1 stack" } else { "no stack" }
@@ -61,7 +61,7 @@ impl Request {
         stems.sort();
         if let Some(twice) = stems.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!(
-                "found two files with the name {}, expected different names, because each gets a folder of that name",
+                "two files have the name {}; each gets a folder of its name, so they need different ones",
                 twice[0].display()
             );
         }

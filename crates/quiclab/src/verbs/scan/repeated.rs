@@ -140,7 +140,7 @@ fn groups(arguments: &ScanArguments, list: Option<&Path>) -> Result<Vec<GroupArg
             groups.push(GroupArgument { name: "targets".to_owned(), every, list: list.to_owned() });
         }
         (Some(_), None) => {
-            bail!("--for: found a list without --every, expected the time between two handshakes of a target")
+            bail!("--for needs --every, the time between two handshakes of a target")
         }
         (None, _) => {}
     }
