@@ -44,7 +44,7 @@ impl Origin {
         }
     }
 
-    /// What stands before a message about the value.
+    /// Returns the words before a message about the value.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Origin::File(_) => "",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     settings::{
         Settings, setting_keys,
-        stages::{LISTS, told_apart},
+        stages::{LISTS, shortened},
     },
     text::setting_texts,
 };
@@ -37,9 +37,9 @@ pub fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
         let lists: Vec<_> =
             all.iter().map(|settings| [&settings.path.to_client, &settings.path.to_server][list]).collect();
         let place = setting_keys().iter().position(|known| *known == key);
-        if let (Some(told), Some(place)) = (told_apart(&lists), place) {
-            for (texts, told) in texts.iter_mut().zip(told) {
-                texts[place] = texts[place].take().map(|_| told);
+        if let (Some(short), Some(place)) = (shortened(&lists), place) {
+            for (texts, short) in texts.iter_mut().zip(short) {
+                texts[place] = texts[place].take().map(|_| short);
             }
         }
     }

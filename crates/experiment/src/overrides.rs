@@ -1,6 +1,6 @@
-//! What a command line changes about a plan.
+//! Options of a command line that change a plan.
 
-/// What a command line changes about a plan.
+/// The options of a command line that change a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Number of repetitions instead of `workload.repetitions`.

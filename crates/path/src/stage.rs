@@ -63,7 +63,7 @@ macro_rules! causes {
             /// Every cause.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$cause),+];
 
-            /// Its name in reports.
+            /// Returns the name of the cause in reports.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$cause => $name,)+

@@ -48,7 +48,7 @@ pub(crate) struct Declaration<D, S> {
 }
 
 impl<D, S> Declaration<D, S> {
-    /// Its section.
+    /// Returns the name of the section that the setting belongs to.
     pub(crate) fn section(&self) -> &'static str {
         self.key.split('.').next().unwrap_or_default()
     }

@@ -21,7 +21,7 @@ const LEAST_ROOM_BESIDE_CROSS_TRAFFIC: u64 = 8 << 20;
 /// A setting without a meaning beside the others, such as the parameters of "fq" without it, has its default, and is not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What is transferred.
+    /// The settings of the transfer.
     pub workload: Workload,
     /// The stack, and how it is to behave.
     pub stack: StackSettings,
@@ -29,7 +29,7 @@ pub struct Settings {
     pub path: Path,
     /// Settings of the hosts.
     pub hosts: Hosts,
-    /// What is captured.
+    /// The settings of the taps.
     pub tap: Tap,
     /// How the packets are read.
     pub analysis: Analysis,

@@ -127,7 +127,7 @@ impl ValueParser for Included {
 
 /// What sets several lists apart: the stage settings in which they differ where all have the same stages, such as
 /// `loss.probability=0.01`, else each list's own stages in words. `None` where one of them is `bottleneck` only by that name.
-pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
+pub(crate) fn shortened(lists: &[&StageList]) -> Option<Vec<String>> {
     let tables: Option<Vec<Vec<Table>>> = lists
         .iter()
         .map(|list| match list {

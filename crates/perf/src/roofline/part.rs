@@ -8,9 +8,9 @@ pub enum Unmeasured {
     /// The kernel refused something.
     #[error("{what}: {source}")]
     Kernel {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What it answered.
+        /// The error of the kernel.
         source: nix::Error,
     },
     /// Datagrams were lost where none may be: their cost would be too low.
@@ -51,7 +51,7 @@ pub enum Unmeasured {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Part<T> {
-    /// What was measured.
+    /// The measured value.
     Known(T),
     /// Nothing was.
     Unknown {

@@ -14,7 +14,7 @@ pub const WAIT_FOR_QUIET: Duration = Duration::from_secs(3);
 /// Real time that a run may take.
 const WALL_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// What becomes of the runs of an experiment.
+/// What to do with the runs of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunAction {
     /// Runs without a record are performed, and the report is made.

@@ -26,7 +26,7 @@ pub struct AnalysisInput {
 pub struct AnalyzedCapture {
     /// Its file, as it was given.
     pub file: String,
-    /// What was measured.
+    /// The analysis of the capture.
     pub analysis: CaptureAnalysis,
 }
 

@@ -1,4 +1,4 @@
-//! What a figure shows: two axes, and lines, bars, boxes and cells between them. Knows nothing of how that is drawn.
+//! What a figure shows: two axes, and lines, bars, boxes and cells between them. It does not know how they are drawn.
 
 use super::style::{self, Dash};
 use crate::quantiles::quantile;

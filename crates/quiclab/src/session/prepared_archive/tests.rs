@@ -94,7 +94,7 @@ fn an_archive_with_another_hash_than_the_one_that_was_told_is_refused() {
     let error = refusal(&archive, Some(ZEROS));
     assert!(error.contains(&format!("found SHA-256 {sha256}, expected {ZEROS} as --sha256 says")), "{error}");
     let error = refusal(out.path(), Some(&sha256));
-    assert!(error.contains("--sha256: found the folder"), "{error}");
+    assert!(error.contains("--sha256 is the hash of one archive"), "{error}");
     // Nothing of it is read: these bytes are no archive at all.
     let nonsense = out.path().join("nonsense.zip");
     fs::write(&nonsense, "nonsense").unwrap();
