@@ -1,0 +1,98 @@
+//! What a connection carries: HTTP/0.9 or perf, of a server or a client.
+
+use std::{ffi::c_int, ptr};
+
+use anyhow::{Result, ensure};
+
+use crate::ffi;
+
+/// What happens on the streams of one connection. `on_*`: the transport reports; the others: the transport asks.
+pub trait Application {
+    /// The handshake is complete (RFC 9001, section 4.1.1).
+    fn on_completed(&mut self) {}
+
+    /// Opens as many streams as are wanted. Called when data may be sent, and after whatever may change that.
+    fn open(&mut self, quic: Quic) -> Result<()>;
+    /// Data in order.
+    fn on_data(&mut self, quic: Quic, stream: u64, data: &[u8], fin: bool) -> Result<()>;
+    /// The peer abandons its side of the stream.
+    fn on_reset(&mut self, stream: u64, code: u64) -> Result<()>;
+    /// What to send next on the stream, and true where nothing comes after it.
+    fn rest(&mut self, stream: u64) -> Option<(&[u8], bool)>;
+    /// `bytes` of what [`Self::rest`] gave go into a packet, and the end if all of them do.
+    fn take(&mut self, stream: u64, bytes: usize);
+    /// True where all has come that was to come.
+    fn is_complete(&self) -> bool;
+}
+
+/// A connection, for an [`Application`] to open and abandon streams.
+#[derive(Clone, Copy)]
+pub struct Quic(pub *mut ffi::picoquic_cnx_t);
+
+impl Quic {
+    /// The bidirectional stream to open next.
+    pub fn next_stream(self) -> u64 {
+        // SAFETY: the connection lives while picoquic calls its application.
+        unsafe { ffi::picoquic_get_next_local_stream_id(self.0, 0) }
+    }
+
+    /// Sends the whole of a stream that carries little.
+    ///
+    /// # Errors
+    /// Where picoquic refuses.
+    pub fn send(self, stream: u64, data: &[u8]) -> Result<()> {
+        // SAFETY: as above; picoquic keeps a copy.
+        let outcome = unsafe { ffi::picoquic_add_to_stream(self.0, stream, data.as_ptr(), data.len(), 1) };
+        ensure!(outcome == 0, "stream {stream}: picoquic_add_to_stream: {outcome:#x}");
+        Ok(())
+    }
+
+    /// Lets picoquic ask for the stream's data when there is room for them.
+    ///
+    /// # Errors
+    /// Where picoquic refuses.
+    pub fn activate(self, stream: u64) -> Result<()> {
+        // SAFETY: as above.
+        let outcome = unsafe { ffi::picoquic_mark_active_stream(self.0, stream, 1, ptr::null_mut()) };
+        ensure!(outcome == 0, "stream {stream}: picoquic_mark_active_stream: {outcome:#x}");
+        Ok(())
+    }
+
+    /// Abandons this side of the stream.
+    pub fn reset(self, stream: u64, code: u64) {
+        // SAFETY: as above. An error: the stream is gone already.
+        unsafe { ffi::picoquic_reset_stream(self.0, stream, code) };
+    }
+
+    /// Closes with an application's error code.
+    pub fn close(self, code: u64) {
+        // SAFETY: as above. An error: it is closed already.
+        unsafe { ffi::picoquic_close(self.0, code) };
+    }
+
+    /// Where the connection stands.
+    pub fn state(self) -> ffi::picoquic_state_enum {
+        // SAFETY: as above.
+        unsafe { ffi::picoquic_get_cnx_state(self.0) }
+    }
+
+    /// Puts what is next of `application` into picoquic's packet, which has room for `room` bytes of the stream.
+    ///
+    /// # Safety
+    /// `packet` must be what picoquic hands to its callback `prepare_to_send`.
+    pub unsafe fn fill(packet: *mut u8, room: usize, stream: u64, application: &mut dyn Application) -> c_int {
+        let (bytes, last) = application.rest(stream).unwrap_or((&[], true));
+        let length = bytes.len().min(room);
+        let fin = last && length == bytes.len();
+        // SAFETY: as the caller promises; picoquic gives room for `length` bytes, or null.
+        unsafe {
+            let to = ffi::picoquic_provide_stream_data_buffer(packet.cast(), length, fin.into(), (!fin).into());
+            if to.is_null() {
+                return -1;
+            }
+            ptr::copy_nonoverlapping(bytes.as_ptr(), to, length);
+        }
+        application.take(stream, length);
+        0
+    }
+}

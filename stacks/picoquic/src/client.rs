@@ -1,0 +1,195 @@
+//! The client: fetches every URL, stores the bodies, and says whether all of it is right.
+
+use std::{
+    ffi::{CString, c_char, c_int},
+    ptr,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use nix::sys::socket::{SockaddrLike, SockaddrStorage};
+use quiclab_contract::{
+    Request, TestCase,
+    perf::{COUNTERS, Exchanges, Path},
+};
+
+use crate::{
+    application::{Application, Quic},
+    events::Connection,
+    ffi, hq, perf,
+    quic::{self, Context, ON_EVENT},
+    settings::Settings,
+};
+
+/// The code of a connection that ends well: neither HTTP/0.9 nor perf names one.
+const NO_ERROR: u64 = 0;
+
+/// How long a handshake may take, in microseconds.
+const HANDSHAKE_TIMEOUT: u64 = 10_000_000;
+
+/// Version 2 of QUIC (RFC 9369, section 3.1).
+const VERSION_2: u32 = 0x6b33_43cf;
+
+/// Fetches and stores.
+///
+/// # Errors
+/// Where the handshake fails or takes too long, the server's certificate does not verify, an answer is shorter or longer than
+/// announced, the connection ends early, or a file cannot be written.
+pub fn run(settings: &Settings) -> Result<()> {
+    let context = Context::new(settings, None, ptr::null_mut())?;
+    // SAFETY: the context lives.
+    unsafe { ffi::picoquic_set_default_handshake_timeout(context.pointer, HANDSHAKE_TIMEOUT) };
+    let (first, others) = settings.connections();
+    fetch(settings, &context, first, !others.is_empty())?;
+    if !others.is_empty() {
+        fetch(settings, &context, others, false)?;
+    }
+    Ok(())
+}
+
+/// Fetches `requests` over one connection. It ends no sooner than a session ticket has come where `keep_session` says so.
+fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_session: bool) -> Result<()> {
+    let application: Box<dyn Application> = match settings.perf {
+        Some(sizes) => {
+            let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
+            Box::new(perf::Client::new(exchanges.with(settings.perf_load)))
+        }
+        None => Box::new(hq::Client::new(requests, settings)),
+    };
+    let mut connection = Box::new(Connection::new(application));
+    let state: *mut Connection = &mut *connection;
+    let quic = begin(settings, context, state)?;
+    let mut closing = false;
+    let mut update_due = settings.test_case == TestCase::KeyUpdate;
+    let outcome = context.run(settings, || {
+        // SAFETY: the state lives, and picoquic does not call back between two rounds of the loop.
+        let connection = unsafe { &mut *state };
+        if connection.is_over {
+            return true;
+        }
+        if closing {
+            // The packet that says so has left.
+            return quic.state() >= ffi::picoquic_state_closing;
+        }
+        report(quic);
+        if update_due && quic.state() == ffi::picoquic_state_ready {
+            // SAFETY: the connection lives.
+            update_due = unsafe { ffi::picoquic_start_key_rotation(quic.0) } != 0;
+        }
+        let has_ticket = !keep_session || has_ticket(settings, context);
+        if connection.failure.is_some() || connection.application.is_complete() && has_ticket {
+            quic.close(NO_ERROR);
+            closing = true;
+        }
+        false
+    });
+    let resumed = settings.test_case.takes_two_connections() && !keep_session;
+    // SAFETY: the connection lives until the next line.
+    let is_resumed = unsafe { ffi::picoquic_tls_is_psk_handshake(quic.0) } != 0;
+    // SAFETY: made by `begin`, and not used again; its state is freed after it.
+    unsafe { ffi::picoquic_delete_cnx(quic.0) };
+    outcome?;
+    if let Some(error) = connection.failure.take() {
+        return Err(error);
+    }
+    ensure!(connection.application.is_complete(), "the connection ended early");
+    ensure!(!update_due, "the keys could not be updated");
+    ensure!(!resumed || is_resumed, "the server did not resume the session");
+    Ok(())
+}
+
+/// Begins a connection whose state is `state`.
+fn begin(settings: &Settings, context: &Context, state: *mut Connection) -> Result<Quic> {
+    let peer = SockaddrStorage::from(settings.resolve()?);
+    let (host, alpn) = (CString::new(settings.host())?, CString::new(quic::alpn(settings))?);
+    // SAFETY: everything pointed to lives during the calls; picoquic keeps copies.
+    unsafe {
+        let null = ffi::picoquic_connection_id_t { id: [0; 20], id_len: 0 };
+        let quic = ffi::picoquic_create_cnx(
+            context.pointer,
+            null,
+            null,
+            peer.as_ptr().cast(),
+            ffi::picoquic_current_time(),
+            1,
+            host.as_ptr(),
+            alpn.as_ptr(),
+            1,
+        );
+        ensure!(!quic.is_null(), "picoquic cannot begin a connection");
+        ffi::picoquic_set_callback(quic, ON_EVENT, state.cast());
+        if settings.test_case == TestCase::Version2 {
+            ffi::picoquic_set_desired_version(quic, VERSION_2);
+        }
+        let outcome = ffi::picoquic_start_client_cnx(quic);
+        ensure!(outcome == 0, "picoquic cannot begin a connection: {outcome:#x}");
+        let quic = Quic(quic);
+        if settings.test_case == TestCase::ZeroRtt {
+            early_data(quic, &mut *state)?;
+        }
+        Ok(quic)
+    }
+}
+
+/// Opens the streams of a second connection before its handshake.
+fn early_data(quic: Quic, connection: &mut Connection) -> Result<()> {
+    // SAFETY: the connection lives.
+    if unsafe { ffi::picoquic_is_0rtt_available(quic.0) } != 0 {
+        connection.application.open(quic).context("early data")?;
+    }
+    Ok(())
+}
+
+unsafe extern "C" {
+    /// The session ticket for a server, of any version of QUIC where `version` is 0. Zero: there is one. No header for applications
+    /// has it, and picoquic reports no ticket in another way.
+    fn picoquic_get_ticket(
+        quic: *mut ffi::picoquic_quic_t,
+        server: *const c_char,
+        server_length: u16,
+        alpn: *const c_char,
+        alpn_length: u16,
+        version: u32,
+        ticket: *mut *mut u8,
+        ticket_length: *mut u16,
+        parameters: *mut ffi::picoquic_tp_t,
+        mark_used: c_int,
+    ) -> c_int;
+}
+
+/// True once the context has a session ticket of the server.
+fn has_ticket(settings: &Settings, context: &Context) -> bool {
+    let (Ok(host), Ok(alpn)) = (CString::new(settings.host()), CString::new(quic::alpn(settings))) else {
+        return false;
+    };
+    let (mut ticket, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: the context lives; picoquic lends the ticket, which is not used.
+    let outcome = unsafe {
+        picoquic_get_ticket(
+            context.pointer,
+            host.as_ptr(),
+            host.as_bytes().len() as u16,
+            alpn.as_ptr(),
+            alpn.as_bytes().len() as u16,
+            0,
+            &mut ticket,
+            &mut length,
+            ptr::null_mut(),
+            0,
+        )
+    };
+    outcome == 0
+}
+
+/// Tells what picoquic knows of the path, where a line of progress of `perf` needs that.
+pub fn report(quic: Quic) {
+    COUNTERS.path(|| {
+        // SAFETY: the connection lives; a plain structure for which zeros are valid, filled by picoquic.
+        let found = unsafe {
+            let mut found: ffi::picoquic_path_quality_t = std::mem::zeroed();
+            ffi::picoquic_get_default_path_quality(quic.0, &mut found);
+            found
+        };
+        Some(Path { rtt: Duration::from_micros(found.rtt), window: found.cwin, lost: found.lost })
+    });
+}

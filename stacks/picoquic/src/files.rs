@@ -1,0 +1,1 @@
+../../ngtcp2-1.25/src/files.rs

@@ -1,0 +1,87 @@
+//! The server: answers until it is killed.
+
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+};
+
+use anyhow::Result;
+use quiclab_contract::TestCase;
+
+use crate::{
+    application::{Application, Quic},
+    client::report,
+    events::{Connection, on_event},
+    ffi, hq, perf,
+    quic::{self, Context},
+    settings::Settings,
+};
+
+/// What new connections begin with.
+pub struct Server<'a> {
+    settings: &'a Settings,
+    /// The name in ALPN.
+    pub alpn: &'static [u8],
+    /// States of connections. picoquic has their addresses.
+    #[allow(clippy::vec_box, reason = "an address must not change")]
+    connections: Vec<Box<Connection>>,
+}
+
+/// Serves until the process is killed.
+///
+/// # Errors
+/// Where the socket or the certificate cannot be used. What a client does wrong is its own connection's matter.
+pub fn run(settings: &Settings) -> Result<()> {
+    let mut server = Box::new(Server { settings, alpn: quic::alpn(settings), connections: Vec::new() });
+    let state: *mut Server = &mut *server;
+    let context = Context::new(settings, Some(on_new), state.cast())?;
+    context.run(settings, || {
+        // SAFETY: the server lives, and nothing else uses it between two rounds of the loop.
+        unsafe { (*state).look() };
+        // SAFETY: the context lives, and so does what it gives.
+        let newest = unsafe { ffi::picoquic_get_first_cnx(context.pointer) };
+        if !newest.is_null() {
+            report(Quic(newest));
+        }
+        false
+    })
+}
+
+impl Server<'_> {
+    fn accept(&mut self) -> *mut Connection {
+        let application: Box<dyn Application> = match self.settings.test_case {
+            TestCase::Perf => Box::<perf::Server>::default(),
+            _ => Box::new(hq::Server::new(self.settings)),
+        };
+        self.connections.push(Box::new(Connection::new(application)));
+        self.connections.last_mut().map_or(ptr::null_mut(), |connection| ptr::from_mut(&mut **connection))
+    }
+
+    /// Says what went wrong, and forgets what is over.
+    fn look(&mut self) {
+        for connection in &mut self.connections {
+            if let Some(error) = connection.failure.take() {
+                eprintln!("{error:#}");
+            }
+        }
+        self.connections.retain(|connection| !connection.is_over);
+    }
+}
+
+/// picoquic's callback for a connection that has no state yet: it gets one, and the event.
+unsafe extern "C" fn on_new(
+    quic: *mut ffi::picoquic_cnx_t,
+    stream: u64,
+    bytes: *mut u8,
+    length: usize,
+    event: ffi::picoquic_call_back_event_t,
+    state: *mut c_void,
+    stream_context: *mut c_void,
+) -> c_int {
+    // SAFETY: the state is what `run` has handed over, and outlives the context.
+    unsafe {
+        let connection = (*state.cast::<Server>()).accept();
+        ffi::picoquic_set_callback(quic, Some(on_event), connection.cast());
+        on_event(quic, stream, bytes, length, event, connection.cast(), stream_context)
+    }
+}

@@ -1,0 +1,80 @@
+//! What this endpoint can do.
+
+use std::ffi::CStr;
+
+use quiclab_contract::{
+    Extras, Gso, Http, IpVersion, Pacing, Support,
+    TestCase::{self, ChaCha20, Handshake, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
+    no_rules,
+    perf::Load,
+};
+
+/// Everything this endpoint was asked to do.
+pub type Settings = quiclab_contract::Settings<CongestionControl>;
+
+/// A congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionControl {
+    /// As in `QUICLAB_CCA`.
+    pub name: &'static str,
+    /// As picoquic calls it.
+    pub algorithm: &'static CStr,
+}
+
+/// A row of [`SUPPORT`].
+const fn named(name: &'static str, algorithm: &'static CStr) -> (&'static str, CongestionControl) {
+    (name, CongestionControl { name, algorithm })
+}
+
+const SERVER: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Version2, Perf];
+const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf];
+
+/// What it can do. Beside perf it has HTTP/0.9 only, so nothing else looks at that setting.
+pub const SUPPORT: Support<CongestionControl> = Support {
+    server: SERVER,
+    client: CLIENT,
+    http: &[Http::Hq],
+    congestion_control: &[
+        named("bbr3", c"bbr"),
+        named("bbr", c"bbr1"),
+        named("cubic", c"cubic"),
+        named("reno", c"newreno"),
+        named("dcubic", c"dcubic"),
+        named("prague", c"prague"),
+        named("fast", c"fast"),
+        named("c4", c"c4"),
+    ],
+    gso: &[Gso::On, Gso::Off],
+    pacing: &[Pacing::User],
+    ip: &[IpVersion::V4, IpVersion::V6],
+    certificate_delay: false,
+    extras: Extras { perf_loads: &[Load::Bulk, Load::Bidirectional, Load::Requests], ..Extras::NONE },
+    rules: no_rules,
+};
+
+#[cfg(test)]
+mod tests {
+    use quiclab_contract::testing::{assert_not_supported, parse};
+
+    use super::*;
+
+    #[test]
+    fn a_plain_transfer_uses_what_picoquic_does_by_itself() {
+        let settings = parse(&SUPPORT, &[]).unwrap();
+        let found = (settings.http, settings.congestion_control.algorithm, settings.gso.is_on(), settings.pacing);
+        assert_eq!(found, (Http::Hq, c"bbr", true, Pacing::User));
+    }
+
+    #[test]
+    fn what_it_cannot_do_is_refused_and_not_ignored() {
+        let own = [
+            ("TESTCASE", "http3"),
+            ("QUICLAB_CCA", "bbr2"),
+            ("QUICLAB_PACING", "off"),
+            ("QUICLAB_PACING", "txtime"),
+            ("QUICLAB_HTTP", "h3"),
+            ("QUICLAB_CERT_DELAY", "200"),
+        ];
+        assert_not_supported(&SUPPORT, &own);
+    }
+}
