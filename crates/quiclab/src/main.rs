@@ -15,11 +15,11 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use cli::{Cli, RunArguments, Tool, ToolsArguments, Verb};
+use cli::{Cli, RunArguments, Tool, ToolsArguments, Verb, completion, manual};
 use session::signals;
 use verbs::{
-    ab, advise, analyze, bundle, cache, campaign, check, completion, diff, doctor, help, interop, kernel, look, manual,
-    packets, perf, perform, prepare, report, run, scan, stacks, verify,
+    ab, advise, analyze, bundle, cache, campaign, check, diff, doctor, help, interop, kernel, look, packets, perf,
+    perform, prepare, report, run, scan, stacks, verify,
 };
 
 /// quiclab itself failed: everything except failed runs.
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Run(arguments) => arguments.resolve().and_then(|(action, settings)| run::run(&action, &settings)),
         Verb::Perf(arguments) => perf::perf(&arguments),
-        Verb::Campaign(arguments) => campaign::campaign(&arguments),
+        Verb::Campaign(arguments) => campaign::campaign(arguments.python, &arguments.words),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Look(arguments) => look::look(&arguments),
@@ -68,8 +68,8 @@ fn main() -> ExitCode {
         Verb::Cache(arguments) => cache::cache(&arguments),
         Verb::Stacks(arguments) => stacks::stacks(&arguments),
         Verb::Interop(arguments) => interop::interop(&arguments),
-        Verb::Help(arguments) => help::help(&arguments),
-        Verb::Completions(arguments) => completion::completions(&arguments),
+        Verb::Help(arguments) => help::help(&arguments.topic),
+        Verb::Completions(arguments) => completion::completions(arguments.shell),
         Verb::Tools(arguments) => match arguments.tool {
             Tool::Perform(arguments) => perform::perform(&arguments),
             Tool::Prepare(arguments) => prepare::prepare(&arguments),

@@ -6,4 +6,4 @@ mod run;
 
 pub use ab::{AbSettings, Budget};
 pub use judge::JudgeSettings;
-pub use run::{MOST_REPETITIONS, RunAction, RunSettings, WAIT_FOR_QUIET};
+pub use run::{MOST_REPETITIONS, RunAction, RunSettings, WAIT_FOR_QUIET, WALL_TIMEOUT};

@@ -10,7 +10,7 @@ use super::{
     setting_values,
     shared::{Output, parse_filter, testbeds},
 };
-use crate::settings::{AbSettings, Budget, JudgeSettings};
+use crate::settings::{AbSettings, Budget, JudgeSettings, WALL_TIMEOUT};
 
 /// Arguments of `quiclab ab`.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub struct AbArguments {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Time limit of a run, in seconds of real time
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = WALL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     /// Folder of the shipped stacks [default: stacks/, in this folder or a parent]
     #[arg(long = "stacks", value_name = "DIR")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::{Output, StackOptions};
+use crate::settings::WALL_TIMEOUT;
 
 /// Arguments of `quiclab bundle`.
 #[derive(Debug, Args)]
@@ -54,7 +55,7 @@ pub struct VerifyArguments {
     #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
     /// Time limit of a run, in seconds of real time
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = WALL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     #[command(flatten)]
     pub stacks: StackOptions,

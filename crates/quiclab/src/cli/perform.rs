@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::{Output, StackOptions, testbeds};
+use crate::settings::WALL_TIMEOUT;
 
 /// Arguments of `quiclab tools perform`.
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub struct PerformArguments {
     #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
     pub testbed: Option<String>,
     /// Time limit of the run, in seconds of real time
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = WALL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     /// In real time: fail instead of waiting while another quiclab performs runs on this machine
     #[arg(long)]

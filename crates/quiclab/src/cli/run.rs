@@ -11,7 +11,7 @@ use super::{
     setting_values,
     shared::{Output, StackOptions, parse_filter, testbeds},
 };
-use crate::settings::{MOST_REPETITIONS, RunAction, RunSettings, WAIT_FOR_QUIET};
+use crate::settings::{MOST_REPETITIONS, RunAction, RunSettings, WAIT_FOR_QUIET, WALL_TIMEOUT};
 
 /// Arguments of `quiclab run`.
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Time limit of a run, in seconds of real time
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = WALL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     /// In real time: how long each run waits for the machine to be quiet, in seconds. A run that begins all the same has a warning
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_FOR_QUIET.as_secs())]

@@ -12,7 +12,7 @@ pub const MOST_REPETITIONS: u32 = 100;
 /// Time that a run in real time waits for the machine to be quiet.
 pub const WAIT_FOR_QUIET: Duration = Duration::from_secs(3);
 /// Real time that a run may take.
-const WALL_TIMEOUT: Duration = Duration::from_secs(3600);
+pub const WALL_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// What to do with the runs of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]

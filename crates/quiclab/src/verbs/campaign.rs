@@ -2,14 +2,13 @@
 
 use std::{
     env,
+    ffi::OsString,
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail};
-
-use crate::cli::CampaignArguments;
 
 /// The package's variable for the path of the command.
 const COMMAND: &str = "QUICLAB";
@@ -20,9 +19,9 @@ const TRIAL: &str = "import distributed, fsspec, quiclab.campaign";
 ///
 /// # Errors
 /// No Python, or one without the packages: the message says how to get them.
-pub fn campaign(arguments: &CampaignArguments) -> Result<u8> {
+pub fn campaign(python: Option<PathBuf>, words: &[OsString]) -> Result<u8> {
     let set = || env::var_os("QUICLAB_PYTHON").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let python = arguments.python.clone().or_else(set).unwrap_or_else(|| "python3".into());
+    let python = python.or_else(set).unwrap_or_else(|| "python3".into());
     let trial = Command::new(&python).args(["-c", TRIAL]).stdin(Stdio::null()).output();
     let trial = trial.with_context(|| {
         format!("{}: cannot be started\nhint: install Python 3.10 or newer, or name it with --python", python.display())
@@ -38,7 +37,6 @@ pub fn campaign(arguments: &CampaignArguments) -> Result<u8> {
         );
     }
     let command = env::current_exe().context("this program's own path")?;
-    let error =
-        Command::new(&python).args(["-m", "quiclab.campaign"]).args(&arguments.words).env(COMMAND, command).exec();
+    let error = Command::new(&python).args(["-m", "quiclab.campaign"]).args(words).env(COMMAND, command).exec();
     Err(error).with_context(|| python.display().to_string())
 }

@@ -8,10 +8,7 @@ use std::{
 
 use anyhow::{Result, bail};
 
-use crate::{
-    cli::{self, HelpArguments},
-    terminal::output,
-};
+use crate::{cli, terminal::output};
 
 /// A page: its path below docs/ and its text.
 struct Page {
@@ -122,8 +119,8 @@ impl Page {
 ///
 /// # Errors
 /// Where there is no such verb and no such page.
-pub fn help(arguments: &HelpArguments) -> Result<u8> {
-    let words: Vec<&str> = arguments.topic.iter().map(String::as_str).collect();
+pub fn help(words: &[String]) -> Result<u8> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let text = match &words[..] {
         [] => overview(),
         words => match verb(words) {

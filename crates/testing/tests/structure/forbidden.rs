@@ -13,9 +13,6 @@ use crate::{
     source::{Source, crates, sources},
 };
 
-/// Files outside of `cli` that know clap today. Only ever remove one.
-const KNOW_CLAP: &[&str] = &["crates/quiclab/src/verbs/completion.rs", "crates/quiclab/src/verbs/manual.rs"];
-
 /// What a pure crate may not name. `crates/pure-clippy.toml` refuses single functions, in tests as well: clocks, sockets,
 /// `thread::spawn`, variables of the environment. These are the modules and types around them, which it does not refuse.
 const IMPURE: &[&str] = &[
@@ -75,23 +72,16 @@ fn compare(found: &BTreeSet<(String, &str)>, exceptions: &BTreeSet<(String, &str
 
 #[test]
 fn only_the_command_line_knows_the_parser_of_arguments() {
-    let sources = sources(false);
-    let mut found = BTreeSet::new();
-    for name in ["clap", "clap_complete", "clap_mangen"] {
-        found.extend(that_name(&sources, &crates(), &[name]).into_iter().map(|(path, _)| (path, "clap")));
-    }
+    let mut found = that_name(&sources(false), &crates(), &["clap", "clap_complete", "clap_mangen"]);
     let command = "crates/quiclab/src/";
     found.retain(|(path, _)| {
         let below = path.strip_prefix(command).unwrap_or("");
         !(below.starts_with("cli/") || below == "cli.rs" || below == "main.rs")
     });
-    let exceptions = KNOW_CLAP.iter().map(|path| ((*path).to_owned(), "clap")).collect();
-    compare(
-        &found,
-        &exceptions,
-        "KNOW_CLAP",
-        "what a verb does takes values of its own types, so that a test or another verb can call it; put what reads \
-         arguments into crates/quiclab/src/cli",
+    assert!(
+        found.is_empty(),
+        "{found:?}: what a verb does takes values of its own types, so that a test or another verb can call it; put what reads \
+         arguments into crates/quiclab/src/cli"
     );
 }
 

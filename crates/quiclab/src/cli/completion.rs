@@ -12,7 +12,7 @@ use clap_complete::{
     env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh},
 };
 
-use crate::cli::{Cli, CompletionsArguments, Shell};
+use super::{Cli, help::Shell};
 
 /// Variable of the environment by which a shell asks.
 const VARIABLE: &str = "COMPLETE";
@@ -28,8 +28,8 @@ pub fn answer() {
 ///
 /// # Errors
 /// Where it cannot be printed.
-pub fn completions(arguments: &CompletionsArguments) -> anyhow::Result<u8> {
-    let shell: &dyn EnvCompleter = match arguments.shell {
+pub fn completions(shell: Shell) -> anyhow::Result<u8> {
+    let shell: &dyn EnvCompleter = match shell {
         Shell::Bash => &BashWithEquals,
         Shell::Elvish => &Elvish,
         Shell::Fish => &Fish,

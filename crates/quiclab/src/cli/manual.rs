@@ -1,11 +1,11 @@
-//! `quiclab man`: manual pages, made of the same definitions as `--help`.
+//! `quiclab tools man`: manual pages, made of the same definitions as `--help`.
 
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 use quiclab_units::ShowPath;
 
-use crate::cli;
+use super::command;
 
 /// Writes a page for the command and one for each verb that is shown.
 ///
@@ -13,7 +13,7 @@ use crate::cli;
 /// Where the folder cannot be written.
 pub fn write(folder: &Path) -> Result<u8> {
     fs::create_dir_all(folder).with_context(|| folder.shown())?;
-    let mut root = cli::command();
+    let mut root = command();
     root.build();
     page(&root, "quiclab", folder)?;
     Ok(0)
