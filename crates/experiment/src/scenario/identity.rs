@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use sha2::{Digest, Sha256};
-
-use crate::{folder_names, run::Versions};
+use crate::{
+    folder_names,
+    run::{Versions, identity::of_text},
+};
 
 use super::ScenarioRun;
 
@@ -22,8 +23,7 @@ impl ScenarioRun {
     /// Identity of everything that can change the outcome: settings, seed, versions. 16 hexadecimal digits. Name of the experiment, number
     /// of the repetition and the limit of real time change nothing.
     pub fn id(&self, versions: &Versions) -> String {
-        let digest = Sha256::digest(self.canonical_text(versions));
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        of_text(self.canonical_text(versions))
     }
 
     /// Name of the run's record: `models`, what sets its settings apart, repetition, identity, such as

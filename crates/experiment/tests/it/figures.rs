@@ -10,7 +10,7 @@ fn parse(lines: &str) -> Result<Scenario, String> {
 
 /// The only figure, with these lines after its title.
 fn figure(lines: &str) -> Result<FigureSpec, String> {
-    parse(&format!("[[figure]]\ntitle = \"T\"\n{lines}")).map(|scenario| scenario.figures[0].clone())
+    parse(&format!("[[figure]]\ntitle = \"T\"\n{lines}")).map(|scenario| scenario.common.figures[0].clone())
 }
 
 fn refused(lines: &str) -> String {

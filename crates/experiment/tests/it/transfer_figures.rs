@@ -30,7 +30,7 @@ fn a_grid_of_two_settings_and_the_difference_of_a_third_is_read() {
                   y = \"handshake_client_first_byte_ns\"\n\
                   compare = { setting = \"stack.first_ack\", of = \"instant\", with = \"wait\", as = \"difference\" }\n";
     let plan = plan(&with(&format!("{FILE}[stack]\nname = \"quiche\"\n{figure}"))).unwrap();
-    let [figure] = &plan.figures[..] else { panic!("one figure") };
+    let [figure] = &plan.experiment.common.figures[..] else { panic!("one figure") };
     assert_eq!((figure.kind, figure.by.as_deref()), (FigureKind::Grid, Some("stack.client")));
     assert_eq!(figure.compare.as_ref().map(|compare| compare.how), Some(CompareAs::Difference));
 }
