@@ -30,8 +30,7 @@ impl ScenarioRun {
     /// `models-pacing_rtt-buffer_bdp_0.25-01-0123456789abcdef`. All but the identity is for people.
     pub fn folder_name(&self, versions: &Versions) -> String {
         let label = folder_names::of_models(&self.label);
-        let label = if label.is_empty() { label } else { format!("-{label}") };
-        format!("{PREFIX}{label}-{:02}-{}", self.repetition, self.id(versions))
+        folder_names::of_run(PREFIX, &label, self.repetition, &self.id(versions))
     }
 
     fn canonical_text(&self, versions: &Versions) -> String {

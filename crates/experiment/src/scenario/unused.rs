@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    declaration::{FLOWS, of_flows},
+    declaration::{FLOWS, group_and_key, of_flows},
     file::Scenario,
     settings::ScenarioSettings,
 };
@@ -80,7 +80,7 @@ impl Need {
 impl Assignment {
     /// The group that it names, and its key without that.
     fn group_and_key(&self) -> (Option<&str>, String) {
-        of_flows(&self.key).unwrap_or_else(|| (None, self.key.clone()))
+        group_and_key(&self.key)
     }
 
     /// Whether it may have no effect. To switch something off that is not there is no mistake.
