@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toml::Value;
 
-use crate::{error::Place, scenario::declaration::ALTERNATIVES, text::canonical, value::inline};
+use crate::{error::Place, scenario::declaration::ALTERNATIVES, text::canonical, value::shown};
 
 /// What a file, or one of its profiles, sets.
 #[derive(Clone, Debug, Default)]
@@ -57,12 +57,7 @@ impl Origin {
 impl Assignment {
     /// The value as the settings of a run have it as text.
     pub(crate) fn text(&self) -> String {
-        match &self.value {
-            Value::String(text) => canonical(text),
-            // As it is displayed, 1 and 1.0 are the same number.
-            Value::Float(number) => number.to_string(),
-            other => inline(other),
-        }
+        self.value.as_str().map_or_else(|| shown(&self.value), canonical)
     }
 }
 

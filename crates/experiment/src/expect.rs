@@ -48,7 +48,7 @@ pub struct Expectation {
     pub compared_as: Compared,
 }
 
-/// What of two means a bound is for.
+/// How two values, or two means, are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {

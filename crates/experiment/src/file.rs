@@ -3,42 +3,27 @@
 use toml::{Spanned, de::DeValue};
 
 use crate::{
-    changes::{Changes, Origin},
-    error::{ExperimentError, Place},
-    expect::Expectation,
+    common::Common,
+    error::ExperimentError,
     includes::files::{ReadInclude, read_nothing},
     kind::TRANSFERS,
     published::Published,
     reader::{Reader, Table},
-    scenario::FigureSpec,
     value::{inline, plain},
 };
 
 /// An experiment as it stands in its file, one profile chosen.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// One or more words with `/` between, for example `quic-steps/baseline`. Words are of letters, digits, `.`, `_` and
-    /// `-` and do not begin with a dot, because the name becomes a folder.
-    pub name: String,
-    /// What it measures, in a line.
-    pub title: String,
-    /// Where it comes from; `None` where the file does not say.
-    pub source: Option<String>,
-    /// Repetition r has seed `seed + r - 1`. 0 to 10^15, 1 where the file does not say.
-    pub seed: u64,
+    /// What files of models say as well.
+    pub common: Common,
     /// True: combinations that a stack does not claim are left out. False: they are refused.
     pub leaves_unclaimed_out: bool,
     /// Whether the report ranks senders by how smoothly they send, the queue they build, the drops they cause, and their goodput.
     pub ranking: bool,
     /// What others published, to be printed beside, in the order of the file.
     pub published: Vec<Published>,
-    /// What must hold, in the order of the file.
-    pub expectations: Vec<Expectation>,
-    /// The figures that the report has besides the usual ones, in the order of the file.
-    pub figures: Vec<FigureSpec>,
-    pub(crate) file: String,
     pub(crate) read: ReadInclude,
-    pub(crate) changes: Changes,
 }
 
 impl Experiment {
@@ -66,33 +51,16 @@ impl Experiment {
         reader.read = read;
         reader.experiment(reader.root()?.get_ref(), profile)
     }
-
-    pub(crate) fn error(&self, place: Option<Place>, message: String, hint: Option<String>) -> ExperimentError {
-        ExperimentError { file: self.file.clone(), place, message, hint }
-    }
-
-    /// An error about a value from `origin`.
-    pub(crate) fn error_from(&self, origin: Option<Origin>, message: String, hint: Option<String>) -> ExperimentError {
-        let prefix = origin.map_or("", Origin::prefix);
-        self.error(origin.and_then(Origin::place), format!("{prefix}{message}"), hint)
-    }
 }
 
 impl Reader<'_> {
     fn experiment(&self, root: &Table, profile: Option<&str>) -> Result<Experiment, ExperimentError> {
         Ok(Experiment {
-            name: self.name(root)?,
-            title: self.required_text(root, "title")?,
-            source: self.optional_text(root, "source")?,
-            seed: root.get("seed").map_or(Ok(1), |seed| self.seed(seed))?,
+            common: self.common(root, profile)?,
             leaves_unclaimed_out: root.get("unclaimed").map_or(Ok(false), |value| self.unclaimed(value))?,
             ranking: root.get("ranking").map_or(Ok(false), |value| self.truth(value, "ranking"))?,
             published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
-            expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| self.expectations(expect))?,
-            figures: self.figures(root)?,
-            file: self.file.to_owned(),
             read: self.read,
-            changes: self.all_changes(root, profile)?,
         })
     }
 

@@ -35,26 +35,22 @@ pub(crate) fn labels(all: &[Settings]) -> Vec<String> {
 }
 
 fn label(differences: &[Difference]) -> String {
-    let mut label = String::new();
-    for (key, value) in differences {
-        let value = plain(value);
-        let part =
-            if *key == SAYS_ITSELF { value } else { format!("{}_{value}", key.rsplit('.').next().unwrap_or(key)) };
-        if label.len() + 1 + part.len() > LONGEST {
-            continue;
-        }
-        if !label.is_empty() {
-            label.push('-');
-        }
-        label.push_str(&part);
-    }
-    label
+    let parts = differences.iter().map(|(key, value)| match plain(value) {
+        value if *key == SAYS_ITSELF => value,
+        value => format!("{}_{value}", key.rsplit('.').next().unwrap_or(key)),
+    });
+    of_parts(parts)
 }
 
 /// What tells the settings of models apart, `pacing=off, buffer_bdp=0.25`, as part of a folder's name. What does not fit is left out.
 pub(crate) fn of_models(label: &str) -> String {
+    of_parts(label.split(", ").map(plain).filter(|part| !part.is_empty()))
+}
+
+/// The parts that fit, with hyphens between them.
+fn of_parts(parts: impl Iterator<Item = String>) -> String {
     let mut name = String::new();
-    for part in label.split(", ").map(plain).filter(|part| !part.is_empty()) {
+    for part in parts {
         if name.len() + 1 + part.len() > LONGEST {
             continue;
         }
@@ -64,6 +60,12 @@ pub(crate) fn of_models(label: &str) -> String {
         name.push_str(&part);
     }
     name
+}
+
+/// The name of a run's folder.
+pub(crate) fn of_run(first: &str, label: &str, repetition: u32, id: &str) -> String {
+    let label = if label.is_empty() { String::new() } else { format!("-{label}") };
+    format!("{first}{label}-{repetition:02}-{id}")
 }
 
 /// A value without what file systems and shells take for something else: `20Mbit_s` for `20 Mbit/s`.

@@ -7,6 +7,7 @@
 
 mod any_run;
 mod changes;
+mod common;
 mod differences;
 pub mod error;
 mod expect;
@@ -37,6 +38,7 @@ mod text;
 mod value;
 
 pub use any_run::AnyRun;
+pub use common::Common;
 pub use differences::{Difference, differences, label, labels};
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Compared, Expectation, LOST_BYTES, Subject};

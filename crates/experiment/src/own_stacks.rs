@@ -31,7 +31,8 @@ impl Experiment {
         own: &[String],
         stacks: &BTreeMap<String, StackManifest>,
     ) -> Result<Vec<String>, ExperimentError> {
-        let names: Vec<_> = [NAME, SERVER, CLIENT].into_iter().flat_map(|key| self.changes.values_of(key)).collect();
+        let names: Vec<_> =
+            [NAME, SERVER, CLIENT].into_iter().flat_map(|key| self.common.changes.values_of(key)).collect();
         let is_own = |set: &&Assignment| set.value.as_str().is_some_and(|name| is_of(name, own, stacks));
         let is_asked_for = names.iter().any(|set| set.key == NAME && set.origin == Origin::Set);
         if own.is_empty() || is_asked_for || names.iter().any(is_own) {
@@ -44,7 +45,7 @@ impl Experiment {
             if let [_, _, ..] = own {
                 let message = format!("--stack: found {} stacks for a file that sets {side}, expected one", own.len());
                 let hint = format!("choose one with --set '{side}=...'");
-                return Err(self.error(None, message, Some(hint)));
+                return Err(self.common.error(None, message, Some(hint)));
             }
             keys.push(side);
         }
@@ -60,7 +61,7 @@ impl Experiment {
                 all => changes.matrix.push((key.to_owned(), all.iter().map(value).collect())),
             }
         }
-        self.changes = std::mem::take(&mut self.changes).overridden_by(changes);
+        self.common.changes = std::mem::take(&mut self.common.changes).overridden_by(changes);
         Ok(own.to_vec())
     }
 
@@ -70,7 +71,7 @@ impl Experiment {
     }
 
     fn sets_in_file(&self, key: &str) -> bool {
-        self.changes.values_of(key).next().is_some_and(|first| first.origin.place().is_some())
+        self.common.changes.values_of(key).next().is_some_and(|first| first.origin.place().is_some())
     }
 }
 

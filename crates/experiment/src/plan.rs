@@ -8,23 +8,20 @@ use sha2::{Digest, Sha256};
 use crate::{
     changes::{Assignment, Origin},
     error::{ExperimentError, nearest, nearest_word},
-    expect::Expectation,
     file::Experiment,
     folder_names,
     kind::TRANSFERS,
-    matrix::{MOST_RUNS, combinations, described},
+    matrix::{self, MOST_RUNS},
     overrides::Overrides,
     own_stacks::unused,
-    published::Published,
     repetitions::{Repetitions, Until},
     resolve::Refusal,
     run::{Run, Settings, word},
-    scenario::FigureSpec,
     set,
     settings::draft::{Draft, find},
     skipped::{Skipped, Unclaimed},
     stack::{Role, StackManifest, named},
-    text::{canonical, setting_text, settings_text},
+    text::{setting_text, settings_text},
 };
 
 /// Starts of transfers are shifted by less than this, so that repetitions meet the timers of the path at other phases.
@@ -33,20 +30,8 @@ const LARGEST_SHIFT: Duration = Duration::from_millis(100);
 /// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Name of the experiment.
-    pub experiment: String,
-    /// Its title.
-    pub title: String,
-    /// Where it comes from.
-    pub source: Option<String>,
-    /// What others published.
-    pub published: Vec<Published>,
-    /// What must hold.
-    pub expectations: Vec<Expectation>,
-    /// The figures that the report has besides the usual ones.
-    pub figures: Vec<FigureSpec>,
-    /// Whether the report ranks senders.
-    pub ranking: bool,
+    /// The experiment, with what the command line changes.
+    pub experiment: Experiment,
     /// Combinations of the matrix that were left out because a stack does not claim them.
     pub skipped: usize,
     /// Why, with the number of combinations for each reason.
@@ -76,8 +61,9 @@ impl Experiment {
         stacks: &BTreeMap<String, StackManifest>,
         overrides: &Overrides,
     ) -> Result<Plan, ExperimentError> {
-        let set = set::changes(&self.file, &TRANSFERS, &overrides.settings, self.read)?;
-        let mut experiment = Self { changes: self.changes.clone().overridden_by(set), ..self.clone() };
+        let mut experiment = self.clone();
+        let set = set::changes(&self.common.file, &TRANSFERS, &overrides.settings, self.read)?;
+        experiment.common.changes = experiment.common.changes.overridden_by(set);
         let substituted = experiment.substitute(&overrides.own_stacks, stacks)?;
         let plan = experiment.expand(stacks, overrides, substituted)?;
         Ok(Plan { names_stacks: self.names_stacks(), ..plan })
@@ -89,48 +75,29 @@ impl Experiment {
         overrides: &Overrides,
         substituted: Vec<String>,
     ) -> Result<Plan, ExperimentError> {
-        let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
-        if size.is_none_or(|size| size > MOST_RUNS) {
-            return Err(self.error(
-                None,
-                format!("matrix: found more than {MOST_RUNS} combinations, expected fewer"),
-                None,
-            ));
-        }
-        self.refuse_too_many(size.unwrap_or(usize::MAX), overrides, !substituted.is_empty())?;
-        let mut groups = Vec::new();
-        let mut planned = BTreeMap::new();
+        let Some(size) = matrix::size(&self.common.changes.matrix) else {
+            let message = format!("matrix: found more than {MOST_RUNS} combinations, expected fewer");
+            return Err(self.common.error(None, message, None));
+        };
+        self.refuse_too_many(size, overrides, !substituted.is_empty())?;
         let mut repetitions = Repetitions::Fixed(1);
         let mut skipped = Skipped::default();
-        for combination in combinations(&self.changes.matrix) {
-            let mut draft = Draft::default();
-            let all = self.changes.assignments.iter().chain(combination.iter().copied());
-            for assignment in all.clone() {
-                // Each was checked when the file was read.
-                let _ = draft.set(&assignment.key, &assignment.value);
-            }
+        let resolve = |assignments: &[&Assignment]| {
+            let draft = draft(assignments.iter().copied());
             repetitions = draft.repetitions.clone();
-            let settings = match self.resolve(draft, stacks, all)? {
-                Ok(settings) => settings,
+            match self.resolve(draft, stacks, assignments)? {
+                Ok(settings) => Ok(Some(settings)),
                 // What was asked for by name is not left out, unless the file wants that.
                 Err(refused) if self.leaves_unclaimed_out || !(substituted.is_empty() || refused.is_set) => {
                     skipped.add(refused);
-                    continue;
+                    Ok(None)
                 }
-                Err(refused) => return Err(refused.error),
-            };
-            // Runs that do not differ would have the same identity, and the same record.
-            if let Some(same) = planned.insert(settings_text(&settings), described(&combination)) {
-                let message = format!(
-                    "matrix: found {} and {same}, which describe the same run; expected different settings",
-                    described(&combination)
-                );
-                return Err(self.error_from(combination.last().map(|last| last.origin), message, None));
+                Err(refused) => Err(refused.error),
             }
-            groups.push(settings);
-        }
+        };
+        let groups = self.common.expand(resolve, settings_text)?;
         if groups.is_empty() {
-            return Err(skipped.error(self));
+            return Err(skipped.error(&self.common));
         }
         // What tells a run apart does not depend on a filter, so that its folder has one name.
         let labels: BTreeMap<_, _> = groups.iter().map(settings_text).zip(folder_names::labels(&groups)).collect();
@@ -141,31 +108,21 @@ impl Experiment {
         };
         let repetitions = overrides.repetitions.unwrap_or(repetitions.first());
         if repetitions == 0 {
-            return Err(self.error(None, "repetitions: found 0, expected at least 1".to_owned(), None));
+            return Err(self.common.error(None, "repetitions: found 0, expected at least 1".to_owned(), None));
         }
-        if settings.len().checked_mul(repetitions as usize).is_none_or(|runs| runs > MOST_RUNS) {
+        if matrix::runs(settings.len(), repetitions).is_none() {
             return Err(self.too_many(settings.len(), repetitions));
         }
-        let mut runs = Vec::new();
-        for repetition in 1..=repetitions {
-            let seed = self.seed + u64::from(repetition) - 1;
-            runs.extend(settings.iter().map(|settings| Run {
-                experiment: self.name.clone(),
-                repetition,
-                seed,
-                start_shift: start_shift(seed),
-                settings: settings.clone(),
-                label: labels.get(&settings_text(settings)).cloned().unwrap_or_default(),
-            }));
-        }
+        let runs = self.common.repeated(&settings, repetitions, |settings, repetition, seed| Run {
+            experiment: self.common.name.clone(),
+            repetition,
+            seed,
+            start_shift: start_shift(seed),
+            settings: settings.clone(),
+            label: labels.get(&settings_text(settings)).cloned().unwrap_or_default(),
+        });
         Ok(Plan {
-            experiment: self.name.clone(),
-            title: self.title.clone(),
-            source: self.source.clone(),
-            published: self.published.clone(),
-            expectations: self.expectations.clone(),
-            figures: self.figures.clone(),
-            ranking: self.ranking,
+            experiment: self.clone(),
             skipped: skipped.counts().values().sum(),
             left_out_because: skipped.counts(),
             unused: unused(&overrides.own_stacks, &runs),
@@ -181,12 +138,9 @@ impl Experiment {
         if self.leaves_unclaimed_out || is_substituted || !overrides.filters.is_empty() {
             return Ok(());
         }
-        let mut draft = Draft::default();
-        for assignment in &self.changes.assignments {
-            let _ = draft.set(&assignment.key, &assignment.value);
-        }
+        let draft = draft(&self.common.changes.assignments);
         let repetitions = overrides.repetitions.unwrap_or(draft.repetitions.first());
-        if size.checked_mul(repetitions as usize).is_none_or(|runs| runs > MOST_RUNS) {
+        if matrix::runs(size, repetitions).is_none() {
             return Err(self.too_many(size, repetitions));
         }
         Ok(())
@@ -195,17 +149,17 @@ impl Experiment {
     fn too_many(&self, settings: usize, repetitions: u32) -> ExperimentError {
         let message =
             format!("found {settings} settings with {repetitions} repetitions each, expected at most {MOST_RUNS} runs");
-        self.error(None, message, None)
+        self.common.error(None, message, None)
     }
 
     /// The settings of one combination, or what a stack does not claim of it.
-    fn resolve<'a>(
+    fn resolve(
         &self,
         draft: Draft,
         stacks: &BTreeMap<String, StackManifest>,
-        assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
+        assignments: &[&Assignment],
     ) -> Result<Result<Settings, Unclaimed>, ExperimentError> {
-        let origin_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.origin);
+        let origin_of = |key: &str| assignments.iter().rfind(|one| one.key == key).map(|one| one.origin);
         // Where the key stands nowhere, the stack is to blame, if that is in the file.
         let blamed = |key: &str| {
             let in_file = |origin: &Origin| origin.place().is_some();
@@ -218,7 +172,7 @@ impl Experiment {
         let asked = |key: &str, name: &String| draft.is_given(key).then(|| name.clone());
         let Some(name) = asked("stack.name", &draft.settings.stack.name) else {
             let message = format!("stack.name: missing; expected {}", known());
-            return Err(self.error(
+            return Err(self.common.error(
                 None,
                 message,
                 Some("add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]".into()),
@@ -227,7 +181,7 @@ impl Experiment {
         let find = |key: &str, name: &str| {
             named(stacks, name).ok_or_else(|| {
                 let hint = nearest(name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-                self.error_from(origin_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
+                self.common.error_from(origin_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
             })
         };
         let under_test = find("stack.name", &name)?;
@@ -240,7 +194,7 @@ impl Experiment {
                 return Ok(manifest);
             }
             let message = format!("{key}: found {name:?}, which has no {}; expected a stack with one", word(&role));
-            Err(self.error_from(blamed(key), message, None))
+            Err(self.common.error_from(blamed(key), message, None))
         };
         let server = side("stack.server", &asked("stack.server", &draft.settings.stack.server), Role::Server)?;
         let client = side("stack.client", &asked("stack.client", &draft.settings.stack.client), Role::Client)?;
@@ -250,12 +204,12 @@ impl Experiment {
                  transport",
                 client.name, server.name
             );
-            return Err(self.error_from(blamed("stack.client"), message, None));
+            return Err(self.common.error_from(blamed("stack.client"), message, None));
         }
         match draft.resolve(&under_test.name, server, client) {
             Ok(settings) => Ok(Ok(settings)),
             Err(Refusal { key, message, hint, is_unclaimed }) => {
-                let error = self.error_from(blamed(key), format!("{key}: {message}"), hint);
+                let error = self.common.error_from(blamed(key), format!("{key}: {message}"), hint);
                 if !is_unclaimed {
                     return Err(error);
                 }
@@ -270,32 +224,32 @@ impl Experiment {
             let key = if key == "stack" { "stack.name" } else { key };
             if key == "workload.repetitions" {
                 let message = format!("--filter {key}={wanted}: found a key that no single run has");
-                return Err(self.error(None, message, Some("--reps sets the number of repetitions".to_owned())));
+                return Err(self.common.error(None, message, Some("--reps sets the number of repetitions".to_owned())));
             }
             let known = find(key).map(|setting| setting.key).or_else(|| TRANSFERS.knows(key).then_some(key));
             let Some(key) = known else {
                 let (_, hint) = TRANSFERS.unknown_key(key);
                 let message = format!("--filter {key}={wanted}: found a key that does not exist");
-                return Err(self.error(None, message, hint));
+                return Err(self.common.error(None, message, hint));
             };
-            let found: Vec<_> = left.iter().map(|settings| setting_text(settings, key)).collect();
-            let mut values: Vec<_> = found.iter().flatten().cloned().collect();
-            values.sort();
-            values.dedup();
-            let text = canonical(wanted);
-            left.retain(|settings| setting_text(settings, key).as_deref() == Some(text.as_str()));
-            if left.is_empty() {
-                let others = match values.join(", ") {
-                    none if none.is_empty() => "another key, because it has no effect in any run".to_owned(),
-                    values => format!("one of {values}"),
-                };
-                let near = nearest_word(&text, values.iter().map(String::as_str)).filter(|_| values.len() > 1);
-                let message = format!("--filter {key}={wanted}: no run has it; expected {others}");
-                return Err(self.error(None, message, near.map(|near| format!("did you mean {near:?}?"))));
-            }
+            let text = |settings: &Settings| setting_text(settings, key);
+            left = self.common.filter((key, wanted), left, text, |text, values| {
+                let near = nearest_word(text, values.iter().map(String::as_str)).filter(|_| values.len() > 1);
+                near.map(|near| format!("did you mean {near:?}?"))
+            })?;
         }
         Ok(left)
     }
+}
+
+/// What a combination sets.
+fn draft<'a>(assignments: impl IntoIterator<Item = &'a Assignment>) -> Draft {
+    let mut draft = Draft::default();
+    for assignment in assignments {
+        // Each was checked when the file was read.
+        let _ = draft.set(&assignment.key, &assignment.value);
+    }
+    draft
 }
 
 /// Drawn from a stream of its own. The modulo favours the smaller shifts by one part in 10^11, since 2^64 is so much

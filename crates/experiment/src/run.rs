@@ -69,8 +69,7 @@ impl Run {
     /// quiclab, may give the same run another label, so a record is looked for by the identity.
     pub fn folder_name(&self, versions: &Versions) -> String {
         let stack = folder_names::of_stack(&self.settings.stack.name);
-        let label = if self.label.is_empty() { String::new() } else { format!("-{}", self.label) };
-        format!("{stack}{label}-{:02}-{}", self.repetition, self.id(versions))
+        folder_names::of_run(&stack, &self.label, self.repetition, &self.id(versions))
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) mod settings;
 mod texts;
 mod unused;
 
-pub use figure::{Compare, CompareAs, FigureKind, FigureSpec, GROUPS, TIME};
+pub use figure::{Compare, FigureKind, FigureSpec, GROUPS, TIME};
 pub use file::{Scenario, is_scenario};
 pub use flows::{CongestionControl, Flows, FlowsPacing, Recovery, WorkloadKind};
 pub use labels::{Labels, SettingLabels};

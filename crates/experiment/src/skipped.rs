@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{error::ExperimentError, file::Experiment};
+use crate::{common::Common, error::ExperimentError};
 
 /// A combination of which a stack does not claim something.
 pub(crate) struct Unclaimed {
@@ -30,7 +30,7 @@ impl Skipped {
     }
 
     /// The error where nothing is left.
-    pub(crate) fn error(self, experiment: &Experiment) -> ExperimentError {
+    pub(crate) fn error(self, experiment: &Common) -> ExperimentError {
         /// Number of reasons that are listed at most: more are not read.
         const MOST_REASONS: usize = 8;
         let reasons: Vec<_> = self.reasons.into_values().collect();

@@ -47,9 +47,13 @@ impl Run {
     /// of the experiment and number of the repetition change nothing, and neither does a setting at the value that stands for what versions did that
     /// did not have it.
     pub fn id(&self, versions: &Versions) -> String {
-        let digest = sha2::Sha256::digest(canonical_text(self, versions));
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        of_text(canonical_text(self, versions))
     }
+}
+
+/// The identity of what has this canonical text: 16 hexadecimal digits.
+pub(crate) fn of_text(canonical: String) -> String {
+    sha2::Sha256::digest(canonical).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Everything that can change the outcome of a run, as text: a version, then `key = value` lines.

@@ -17,6 +17,11 @@ pub(super) fn set<T>(all: &[Setting<T>], into: &mut T, key: &str, value: &Value)
     all.iter().find(|setting| setting.0 == key).map(|setting| (setting.1)(into, value))
 }
 
+/// The group that a key names, if it is one of flows and names one, and the key without it.
+pub(super) fn group_and_key(key: &str) -> (Option<&str>, String) {
+    of_flows(key).unwrap_or_else(|| (None, key.to_owned()))
+}
+
 /// Group that a key of flows names, if it names one, and the key without it.
 pub(super) fn of_flows(key: &str) -> Option<(Option<&str>, String)> {
     let rest = key.strip_prefix(FLOWS)?.strip_prefix('.')?;

@@ -4,6 +4,8 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 
+use crate::expect::Compared;
+
 /// The axis of curves over time.
 pub const TIME: &str = "time";
 /// Names groups of flows as the setting of a comparison: groups in the same run are compared, instead of runs with different settings.
@@ -74,17 +76,7 @@ pub struct Compare {
     pub with: String,
     /// How the two are compared.
     #[serde(rename = "as")]
-    pub how: CompareAs,
-}
-
-/// How two values are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CompareAs {
-    /// `of` minus `with`.
-    Difference,
-    /// `of` divided by `with`.
-    Ratio,
+    pub how: Compared,
 }
 
 impl FigureSpec {

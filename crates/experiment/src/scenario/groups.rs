@@ -4,20 +4,18 @@ use std::collections::BTreeSet;
 
 use crate::{
     changes::Changes,
+    common::Common,
     error::{ExperimentError, nearest},
 };
 
-use super::{
-    declaration::{FLOWS, of_flows},
-    file::Scenario,
-};
+use super::declaration::{FLOWS, of_flows};
 
 /// Checks the groups of flows that `set` names. A group that the file does not have is a mistyped one. A setting that every
 /// group has for itself cannot be given to all of them at once: it would change nothing.
 ///
 /// # Errors
 /// The key, and the groups or keys that are expected.
-pub(super) fn check_groups(scenario: &Scenario, set: &Changes) -> Result<(), ExperimentError> {
+pub(super) fn check_groups(scenario: &Common, set: &Changes) -> Result<(), ExperimentError> {
     let own: BTreeSet<_> = scenario.changes.keys().chain(set.keys()).collect();
     let groups = scenario.changes.keys().filter_map(|key| of_flows(key)?.0);
     let groups: BTreeSet<_> = groups.chain(scenario.changes.named.iter().map(String::as_str)).collect();

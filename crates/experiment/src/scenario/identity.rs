@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use sha2::{Digest, Sha256};
-
-use crate::{folder_names, run::Versions};
+use crate::{
+    folder_names,
+    run::{Versions, identity::of_text},
+};
 
 use super::ScenarioRun;
 
@@ -22,16 +23,14 @@ impl ScenarioRun {
     /// Identity of everything that can change the outcome: settings, seed, versions. 16 hexadecimal digits. Name of the experiment, number
     /// of the repetition and the limit of real time change nothing.
     pub fn id(&self, versions: &Versions) -> String {
-        let digest = Sha256::digest(self.canonical_text(versions));
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        of_text(self.canonical_text(versions))
     }
 
     /// Name of the run's record: `models`, what sets its settings apart, repetition, identity, such as
     /// `models-pacing_rtt-buffer_bdp_0.25-01-0123456789abcdef`. All but the identity is for people.
     pub fn folder_name(&self, versions: &Versions) -> String {
         let label = folder_names::of_models(&self.label);
-        let label = if label.is_empty() { label } else { format!("-{label}") };
-        format!("{PREFIX}{label}-{:02}-{}", self.repetition, self.id(versions))
+        folder_names::of_run(PREFIX, &label, self.repetition, &self.id(versions))
     }
 
     fn canonical_text(&self, versions: &Versions) -> String {

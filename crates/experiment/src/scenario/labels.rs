@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    declaration::FLOWS,
+    declaration::group_and_key,
     texts::{distinguishing, scenario_labels},
 };
 use words::words_of;
@@ -45,7 +45,7 @@ impl Labels {
 
     /// A setting, for an axis, without unit.
     pub fn setting(&self, key: &str) -> String {
-        let (group, plain) = of_group(key);
+        let (group, plain) = group_and_key(key);
         let own = self.of(key).and_then(|labels| labels.name.clone());
         let name =
             own.unwrap_or_else(|| words_of(&plain).map_or_else(|| last_words(key), |words| words.name.to_owned()));
@@ -55,19 +55,19 @@ impl Labels {
     /// The unit that values of a setting have in addition to their text; empty for most, whose text has one.
     pub fn unit(&self, key: &str) -> &'static str {
         let is_renamed = self.of(key).is_some_and(|labels| labels.name.is_some());
-        words_of(&of_group(key).1).filter(|_| !is_renamed).map_or("", |words| words.unit)
+        words_of(&group_and_key(key).1).filter(|_| !is_renamed).map_or("", |words| words.unit)
     }
 
     /// A value alone, for a tick of an axis.
     pub fn value(&self, key: &str, text: &str) -> String {
         let own = self.of(key).and_then(|labels| labels.values.get(text).cloned());
-        let known = || words_of(&of_group(key).1)?.value(text);
+        let known = || words_of(&group_and_key(key).1)?.value(text);
         own.or_else(|| known().map(str::to_owned)).unwrap_or_else(|| text.replace('_', " "))
     }
 
     /// A value with what it is a value of, for a legend: `paced`, `buffer of 0.25 BDP`.
     pub fn phrase(&self, key: &str, text: &str) -> String {
-        let (group, plain) = of_group(key);
+        let (group, plain) = group_and_key(key);
         let phrase = self.phrase_of_all(key, &plain, text);
         group.map_or(phrase.clone(), |group| format!("{}: {phrase}", self.group(group)))
     }
@@ -91,7 +91,7 @@ impl Labels {
 
     /// The words for a key of a group are those for all flows where it has none of its own.
     fn of(&self, key: &str) -> Option<&SettingLabels> {
-        self.settings.get(key).or_else(|| self.settings.get(&of_group(key).1))
+        self.settings.get(key).or_else(|| self.settings.get(&group_and_key(key).1))
     }
 
     /// What sets each of several settings apart from the others, in words. Where two would have the same words, their keys and values
@@ -109,15 +109,6 @@ impl Labels {
         let is_double = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
         let whole = labels.iter().zip(scenario_labels(all));
         whole.map(|(label, keys)| if is_double(label) { format!("{label} ({keys})") } else { label.clone() }).collect()
-    }
-}
-
-/// The group that a key of flows names, and the key without it.
-fn of_group(key: &str) -> (Option<&str>, String) {
-    let rest = key.strip_prefix(FLOWS).and_then(|rest| rest.strip_prefix('.'));
-    match rest.and_then(|rest| rest.rsplit_once('.')) {
-        Some((group, last)) => (Some(group), format!("{FLOWS}.{last}")),
-        None => (None, key.to_owned()),
     }
 }
 

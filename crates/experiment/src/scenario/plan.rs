@@ -10,10 +10,9 @@ use crate::{
     error::{ExperimentError, nearest},
     includes::files::read_nothing,
     kind::SCENARIOS,
-    matrix::{MOST_RUNS, combinations, described},
+    matrix::{self, MOST_RUNS},
     overrides::Overrides,
     set,
-    text::canonical,
 };
 
 use super::{
@@ -68,37 +67,29 @@ impl Scenario {
     /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes, a
     /// setting among the overrides that is not one, a setting that has no effect in any run.
     pub fn plan(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
-        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, read_nothing)?;
-        check_groups(self, &set)?;
-        let changes = self.changes.clone().overridden_by(set.clone());
-        let plan = Self { changes, ..self.clone() }.expand(overrides)?;
+        let set = set::changes(&self.common.file, &SCENARIOS, &overrides.settings, read_nothing)?;
+        check_groups(&self.common, &set)?;
+        let mut changed = self.clone();
+        changed.common.changes = changed.common.changes.overridden_by(set.clone());
+        let plan = changed.expand(overrides)?;
         self.check_effects(set)?;
         Ok(plan)
     }
 
     fn expand(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
-        let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
-        let too_many =
-            |found: &str| self.error(None, format!("matrix: found {found} runs, expected at most {MOST_RUNS}"), None);
-        if size.is_none_or(|size| size > MOST_RUNS) {
+        let too_many = |found: &str| {
+            self.common.error(None, format!("matrix: found {found} runs, expected at most {MOST_RUNS}"), None)
+        };
+        if matrix::size(&self.common.changes.matrix).is_none() {
             return Err(too_many("more than that many"));
         }
-        let mut settings = Vec::new();
-        let mut planned = BTreeMap::new();
         let mut asked = overrides.repetitions;
-        for combination in combinations(&self.changes.matrix) {
-            let assignments: Vec<_> = self.changes.assignments.iter().chain(combination.iter().copied()).collect();
-            let (resolved, file_repetitions) = self.resolve(&self.changes.named, &assignments)?;
+        let resolve = |assignments: &[&Assignment]| {
+            let (resolved, file_repetitions) = self.resolve(&self.common.changes.named, assignments)?;
             asked = asked.or(Some(file_repetitions));
-            let words = described(&combination);
-            if let Some(same) = planned.insert(resolved.texts(), words.clone()) {
-                let message = format!(
-                    "matrix: found {words} and {same}, which describe the same run; expected different settings"
-                );
-                return Err(self.error_from(combination.last().map(|last| last.origin), message, None));
-            }
-            settings.push(resolved);
-        }
+            Ok(Some(resolved))
+        };
+        let mut settings = self.common.expand(resolve, ScenarioSettings::texts)?;
         // What sets a run apart does not depend on a filter, so that its folder has one name.
         let all: Vec<_> = settings.iter().map(ScenarioSettings::texts).collect();
         let folder_labels = if all.len() > 1 { scenario_labels(&all) } else { vec![String::new(); all.len()] };
@@ -107,25 +98,20 @@ impl Scenario {
             settings = self.filter(settings, key, value)?;
         }
         let repetitions = asked.unwrap_or(1);
-        let count = settings.len().checked_mul(repetitions as usize);
-        if count.is_none_or(|count| count > MOST_RUNS) {
+        if matrix::runs(settings.len(), repetitions).is_none() {
             return Err(too_many(&format!(
                 "{} settings and {repetitions} repetitions, more than that many",
                 settings.len()
             )));
         }
-        let runs = (1..=repetitions).flat_map(|repetition| {
-            let seed = self.seed + u64::from(repetition) - 1;
-            settings.iter().map(move |settings| (repetition, seed, settings))
-        });
-        let run = |(repetition, seed, settings): (u32, u64, &ScenarioSettings)| ScenarioRun {
-            experiment: self.name.clone(),
+        let runs = self.common.repeated(&settings, repetitions, |settings, repetition, seed| ScenarioRun {
+            experiment: self.common.name.clone(),
             repetition,
             seed,
             settings: settings.clone(),
             label: folder_labels.get(&settings.texts()).cloned().unwrap_or_default(),
-        };
-        Ok(ScenarioPlan { runs: runs.map(run).collect(), settings })
+        });
+        Ok(ScenarioPlan { runs, settings })
     }
 
     /// The settings of one combination, and how often it is repeated. `named` are groups of flows, also those that set nothing.
@@ -159,7 +145,7 @@ impl Scenario {
         let resolved = draft.resolve(groups).map_err(|(key, message)| {
             let matching = |one: &&&Assignment| one.key == key || of_flows(&one.key).is_some_and(|(_, own)| own == key);
             let origin = assignments.iter().rev().find(matching).map(|one| one.origin);
-            self.error_from(origin, format!("{key}: {message}"), None)
+            self.common.error_from(origin, format!("{key}: {message}"), None)
         })?;
         Ok((resolved, repetitions))
     }
@@ -170,23 +156,14 @@ impl Scenario {
         key: &str,
         wanted: &str,
     ) -> Result<Vec<ScenarioSettings>, ExperimentError> {
-        let texts: Vec<_> = settings.iter().map(|settings| settings.texts().remove(key)).collect();
-        let values: BTreeSet<_> = texts.iter().flatten().cloned().collect();
-        if values.is_empty() {
+        let text = |settings: &ScenarioSettings| settings.texts().remove(key);
+        if !settings.iter().any(|settings| text(settings).is_some()) {
             let known: BTreeSet<_> = settings.iter().flat_map(|settings| settings.texts().into_keys()).collect();
             let hint = nearest(key, known.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
             let message = format!("--filter {key}={wanted}: found a key that no run has");
-            return Err(self.error(None, message, hint));
+            return Err(self.common.error(None, message, hint));
         }
-        let text = canonical(wanted);
-        let kept = settings.into_iter().zip(texts).filter(|(_, own)| own.as_deref() == Some(text.as_str()));
-        let kept: Vec<_> = kept.map(|(settings, _)| settings).collect();
-        if kept.is_empty() {
-            let values = values.into_iter().collect::<Vec<_>>().join(", ");
-            let message = format!("--filter {key}={wanted}: no run has it; expected one of {values}");
-            return Err(self.error(None, message, None));
-        }
-        Ok(kept)
+        self.common.filter((key, wanted), settings, text, |_, _| None)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_units::Duration;
 use toml::{Table, Value};
 
-use crate::{expect::Comparable, value::inline};
+use crate::{expect::Comparable, value::shown};
 
 use super::{
     declaration::FLOWS,
@@ -40,16 +40,7 @@ impl ScenarioSettings {
 
 fn put(texts: &mut BTreeMap<String, String>, section: &str, table: &Table) {
     for (key, value) in table {
-        texts.insert(format!("{section}.{key}"), text(value));
-    }
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        // As it is displayed, 1 and 1.0 are the same number.
-        Value::Float(number) => number.to_string(),
-        other => inline(other),
+        texts.insert(format!("{section}.{key}"), shown(value));
     }
 }
 

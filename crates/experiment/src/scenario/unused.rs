@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    declaration::{FLOWS, of_flows},
+    declaration::{FLOWS, group_and_key, of_flows},
     file::Scenario,
     settings::ScenarioSettings,
 };
@@ -80,7 +80,7 @@ impl Need {
 impl Assignment {
     /// The group that it names, and its key without that.
     fn group_and_key(&self) -> (Option<&str>, String) {
-        of_flows(&self.key).unwrap_or_else(|| (None, self.key.clone()))
+        group_and_key(&self.key)
     }
 
     /// Whether it may have no effect. To switch something off that is not there is no mistake.
@@ -106,7 +106,7 @@ impl Scenario {
     /// # Errors
     /// The first such setting, and what it needs.
     pub(super) fn check_effects(&self, set: Changes) -> Result<(), ExperimentError> {
-        let file = &self.changes;
+        let file = &self.common.changes;
         let all = file.clone().overridden_by(set);
         for one in self.without_effect(&all) {
             let is_in = |changes: &Changes| self.without_effect(changes).iter().any(|other| other.origin == one.origin);
@@ -149,7 +149,7 @@ impl Scenario {
         let values: Vec<_> = need.values.iter().map(|value| format!("{value:?}")).collect();
         let needed = format!("{} = {}", need.key(group), values.join(" or "));
         let message = format!("{}: found a value that has no effect in any run; it needs {needed}", one.key);
-        self.error_from(Some(one.origin), message, Some(format!("remove it, or set {needed}")))
+        self.common.error_from(Some(one.origin), message, Some(format!("remove it, or set {needed}")))
     }
 }
 

@@ -276,5 +276,5 @@ fn text_that_is_no_experiment() {
         assert!(error.starts_with(&format!("x.toml:1:8: name: found \"{name}\", expected words")), "{error}");
     }
     let text = "name = \"m\u{fc}nchen/\u{7b2c}\u{4e00}\"\ntitle = \"\u{fc}\"";
-    assert_eq!(Experiment::parse("x.toml", text, None).unwrap().name, "m\u{fc}nchen/\u{7b2c}\u{4e00}");
+    assert_eq!(Experiment::parse("x.toml", text, None).unwrap().common.name, "m\u{fc}nchen/\u{7b2c}\u{4e00}");
 }

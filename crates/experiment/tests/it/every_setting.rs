@@ -216,6 +216,6 @@ fn a_published_row_matches_whatever_unit_it_is_written_with() {
     for (key, _, other, text) in SETTINGS.iter().filter(|setting| !setting.2.is_empty()) {
         let row = format!("stack.name = \"quiche\"\n[[published]]\nmatch = {{ {key:?} = {other} }}\n");
         let plan = plan(&with(&row)).unwrap();
-        assert_eq!(plan.published[0].matches[*key], *text);
+        assert_eq!(plan.experiment.published[0].matches[*key], *text);
     }
 }

@@ -13,7 +13,7 @@ fn subjects(lines: &str) -> (Expectation, Vec<Subject>) {
     let settings: Vec<&Settings> = plan.runs.iter().map(|run| &run.settings).collect();
     let names: Vec<_> = settings.iter().map(|settings| settings.stack.name.as_str()).collect();
     assert_eq!(names, ["quiche", "ngtcp2", "quiche", "ngtcp2"].as_slice(), "the order that the tests below count on");
-    let [expectation] = &plan.expectations[..] else { panic!("one expectation") };
+    let [expectation] = &plan.experiment.common.expectations[..] else { panic!("one expectation") };
     (expectation.clone(), expectation.subjects(&settings))
 }
 
@@ -53,7 +53,7 @@ fn a_setting_of_a_stage_can_differ_between_the_runs_that_are_compared() {
     let settings: Vec<&Settings> = plan.runs.iter().map(|run| &run.settings).collect();
     // Runs 2 and 3 have the longer delay; the loss is the same as in runs 0 and 1.
     let expected = [Subject { of: 2, with: Some(vec![0]) }, Subject { of: 3, with: Some(vec![1]) }];
-    assert_eq!(plan.expectations[0].subjects(&settings), expected);
+    assert_eq!(plan.experiment.common.expectations[0].subjects(&settings), expected);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn equal_losses_are_a_number_of_bytes_that_may_differ() {
     let both = "runs = { \"hosts.server_qdisc\" = \"fq\" }\ncompared_with = { \"hosts.server_qdisc\" = \"none\" }\n";
     let expectation = |lines: &str| {
         let expect = format!("[[expect]]\nclaim = \"c\"\nlosses = \"equal\"\n{both}{lines}");
-        plan(&with(&format!("{MATRIX}{expect}"))).unwrap().expectations.remove(0)
+        plan(&with(&format!("{MATRIX}{expect}"))).unwrap().experiment.common.expectations.remove(0)
     };
     let found = expectation("");
     assert!(found.is_of_losses());

@@ -57,9 +57,9 @@ fn every_file_can_be_planned_in_each_of_its_profiles_and_is_named_after_its_path
             let own = if is_scenario(&text) {
                 let scenario = Scenario::parse(&name, &text, profile).unwrap();
                 assert!(!scenario.plan(&Overrides::default()).unwrap().runs.is_empty());
-                scenario.name
+                scenario.common.name
             } else {
-                plan(&name, profile).experiment
+                plan(&name, profile).experiment.common.name
             };
             assert_eq!(format!("{own}.toml"), name);
             planned += 1;
@@ -102,7 +102,7 @@ fn the_baseline_is_what_was_published_and_its_quick_profile_a_tenth_of_it() {
 #[test]
 fn published_values_say_of_how_much_data_they_are_and_stand_beside_runs_of_any_size() {
     for file in ["quic-steps/baseline.toml", "quic-steps/quiche-releases.toml"] {
-        for row in plan(file, None).published {
+        for row in plan(file, None).experiment.published {
             assert_eq!(row.matches.keys().collect::<Vec<_>>(), ["stack.name"]);
             assert!(row.source.unwrap().starts_with("QUIC Steps, 100 MiB, 20 repetitions"));
         }
@@ -115,7 +115,7 @@ fn published_values_are_numbers_of_metrics_that_there_are() {
     let is_of_transfers = |path: &PathBuf| !is_scenario(&fs::read_to_string(path).unwrap());
     for path in files(&root()).into_iter().filter(is_of_transfers) {
         let name = path.strip_prefix(root()).unwrap().display().to_string();
-        for (metric, value) in plan(&name, None).published.into_iter().flat_map(|row| row.values) {
+        for (metric, value) in plan(&name, None).experiment.published.into_iter().flat_map(|row| row.values) {
             assert!(metrics.contains(&format!("\n| `{metric}` | ")), "{name}: {metric} is no metric");
             let share = metric.contains("_share_");
             assert!(value >= 0.0 && (!share || value <= 1.0), "{name}: {metric} = {value}");

@@ -1,6 +1,9 @@
 //! `[[figure]]` and `[labels]` of scenario files: what they say, and what is wrong with them.
 
-use quiclab_experiment::scenario::{Compare, CompareAs, FigureKind, FigureSpec, Scenario};
+use quiclab_experiment::{
+    Compared,
+    scenario::{Compare, FigureKind, FigureSpec, Scenario},
+};
 
 const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n[flows]\n";
 
@@ -10,7 +13,7 @@ fn parse(lines: &str) -> Result<Scenario, String> {
 
 /// The only figure, with these lines after its title.
 fn figure(lines: &str) -> Result<FigureSpec, String> {
-    parse(&format!("[[figure]]\ntitle = \"T\"\n{lines}")).map(|scenario| scenario.figures[0].clone())
+    parse(&format!("[[figure]]\ntitle = \"T\"\n{lines}")).map(|scenario| scenario.common.figures[0].clone())
 }
 
 fn refused(lines: &str) -> String {
@@ -35,7 +38,7 @@ fn a_figure_says_all_that_it_can() {
     assert_eq!((found.y_range, found.caption.as_deref()), (Some((-1.0, 2.5)), Some("C")));
     assert_eq!((found.x_label.as_deref(), found.y_label.as_deref()), (Some("rate"), Some("lead")));
     let [setting, of, with] = ["flows.pacing", "rtt", "off"].map(str::to_owned);
-    assert_eq!(found.compare, Some(Compare { setting, of, with, how: CompareAs::Difference }));
+    assert_eq!(found.compare, Some(Compare { setting, of, with, how: Compared::Difference }));
     // What is stored with the results is the same.
     let text = toml::to_string(&found).unwrap();
     assert_eq!(toml::from_str::<FigureSpec>(&text).unwrap(), found);

@@ -129,7 +129,7 @@ fn a_claim_may_compare_durations_that_follow_from_what_it_names() {
     let plan = scenario.plan(&Overrides::default()).unwrap();
     let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
     assert_ne!(texts[0]["scenario.duration"], texts[1]["scenario.duration"]);
-    let subjects = scenario.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
+    let subjects = scenario.common.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
     assert_eq!((subjects[0].of, subjects[0].with.as_deref()), (1, Some(&[0][..])));
 }
 
@@ -153,7 +153,7 @@ fn a_claim_compares_runs_that_differ_in_what_it_names_alone() {
     let scenario = parse(text).unwrap();
     let plan = scenario.plan(&Overrides::default()).unwrap();
     let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
-    let subjects = scenario.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
+    let subjects = scenario.common.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
     // 0.25 and off, 0.25 and rtt, 1 and off, 1 and rtt; the room is named, so it may be any on the other side.
     assert_eq!(subjects.len(), 1);
     assert_eq!((subjects[0].of, subjects[0].with.as_deref()), (3, Some(&[0, 2][..])));
@@ -169,7 +169,7 @@ fn what_follows_from_a_named_setting_may_differ() {
     let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
     // The room in packets and the rate back are others too.
     assert_ne!(texts[0]["bottleneck.buffer_packets"], texts[1]["bottleneck.buffer_packets"]);
-    let subjects = scenario.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
+    let subjects = scenario.common.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
     assert_eq!((subjects[0].of, subjects[0].with.as_deref()), (1, Some(&[0][..])));
 }
 

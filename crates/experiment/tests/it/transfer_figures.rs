@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{plan, with};
-use quiclab_experiment::{
-    figure_settings,
-    run::Settings,
-    scenario::{CompareAs, FigureKind},
-};
+use quiclab_experiment::{Compared, figure_settings, run::Settings, scenario::FigureKind};
 
 const FILE: &str = "[[path.to_client]]\nstage = \"loss\"\nmodel = \"independent\"\nprobability = 0.1\n\
                     [[path.to_client]]\nstage = \"delay\"\ndelay = \"9 ms\"\n";
@@ -30,9 +26,9 @@ fn a_grid_of_two_settings_and_the_difference_of_a_third_is_read() {
                   y = \"handshake_client_first_byte_ns\"\n\
                   compare = { setting = \"stack.first_ack\", of = \"instant\", with = \"wait\", as = \"difference\" }\n";
     let plan = plan(&with(&format!("{FILE}[stack]\nname = \"quiche\"\n{figure}"))).unwrap();
-    let [figure] = &plan.figures[..] else { panic!("one figure") };
+    let [figure] = &plan.experiment.common.figures[..] else { panic!("one figure") };
     assert_eq!((figure.kind, figure.by.as_deref()), (FigureKind::Grid, Some("stack.client")));
-    assert_eq!(figure.compare.as_ref().map(|compare| compare.how), Some(CompareAs::Difference));
+    assert_eq!(figure.compare.as_ref().map(|compare| compare.how), Some(Compared::Difference));
 }
 
 #[test]

@@ -43,7 +43,8 @@ pub fn notes(plan: &Plan, settings: &RunSettings) -> Vec<String> {
             plan.substituted.join(", ")
         ));
     }
-    let is_about_its_settings = !plan.published.is_empty() || !plan.expectations.is_empty();
+    let is_about_its_settings =
+        !plan.experiment.published.is_empty() || !plan.experiment.common.expectations.is_empty();
     if !settings.set.is_empty() && is_about_its_settings {
         notes.push("its expectations and published values refer to its own settings, not to those of --set".to_owned());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{
-    AnyRun, Expectation, Overrides, Plan, Published, Until,
+    AnyRun, Expectation, Experiment, Overrides, Plan, Published, Until,
     scenario::{Compare, FigureSpec, GROUPS, Labels, Scenario, ScenarioPlan, TIME, scenario_labels},
 };
 use quiclab_report::InterimAnalyses;
@@ -58,16 +58,17 @@ impl Planned {
             let mut subjects = expectation.subjects(&all).into_iter();
             subjects.any(|subject| subject.with.is_none_or(|with| !with.is_empty()))
         };
-        let (expectations, expectations_left_out) = plan.expectations.iter().cloned().partition(has_runs);
+        let Experiment { common, published, ranking, .. } = &plan.experiment;
+        let (expectations, expectations_left_out) = common.expectations.iter().cloned().partition(has_runs);
         Self {
-            experiment: plan.experiment.clone(),
-            title: plan.title.clone(),
-            source: plan.source.clone(),
-            published: plan.published.clone(),
+            experiment: common.name.clone(),
+            title: common.title.clone(),
+            source: common.source.clone(),
+            published: published.clone(),
             expectations,
             expectations_left_out,
-            ranking: plan.ranking,
-            figures: plan.figures.clone(),
+            ranking: *ranking,
+            figures: common.figures.clone(),
             words: Labels::default(),
             looks: None,
             until: plan.until.clone(),
@@ -88,22 +89,23 @@ impl Planned {
         let plan = scenario.plan(overrides)?;
         check_names(file, &scenario, &plan)?;
         let notes = nothing_to_compare(&scenario, &plan);
+        let Scenario { common, labels, .. } = scenario;
         Ok(Self {
-            experiment: scenario.name.clone(),
-            title: scenario.title.clone(),
-            source: scenario.source.clone(),
+            experiment: common.name,
+            title: common.title,
+            source: common.source,
             published: Vec::new(),
-            expectations: scenario.expectations,
+            expectations: common.expectations,
             expectations_left_out: Vec::new(),
             ranking: false,
-            figures: scenario.figures,
-            words: scenario.labels,
+            figures: common.figures,
+            words: labels,
             looks: None,
             until: None,
             substituted: Vec::new(),
             notes,
             kind: AnyRun::MODELS,
-            labels: labels(&plan),
+            labels: run_labels_of_models(&plan),
             runs: plan.runs.into_iter().map(AnyRun::from).collect(),
         })
     }
@@ -121,7 +123,7 @@ impl Planned {
 fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<()> {
     let groups: Vec<&str> =
         plan.settings.iter().flat_map(|settings| settings.flows.keys().map(String::as_str)).collect();
-    for expectation in &scenario.expectations {
+    for expectation in &scenario.common.expectations {
         if !is_named(METRICS, groups.iter().copied(), &expectation.metric) {
             bail!(
                 "{file}: expect.metric: found {:?} with the claim {:?}, expected one of {}, where GROUP is the name of a group of flows",
@@ -131,7 +133,7 @@ fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<(
             );
         }
     }
-    for figure in &scenario.figures {
+    for figure in &scenario.common.figures {
         let list = if figure.x == TIME { SERIES } else { METRICS };
         if let Some(wrong) = figure.names().iter().find(|name| !is_named(list, groups.iter().copied(), name)) {
             bail!(
@@ -154,7 +156,7 @@ fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<(
 fn nothing_to_compare(scenario: &Scenario, plan: &ScenarioPlan) -> Vec<String> {
     let all: Vec<_> = plan.settings.iter().map(|settings| settings.texts()).collect();
     let mut notes = Vec::new();
-    for figure in &scenario.figures {
+    for figure in &scenario.common.figures {
         let Some(Compare { setting, of, with, .. }) = figure.compare.as_ref().filter(|one| one.setting != GROUPS)
         else {
             continue;
@@ -168,7 +170,7 @@ fn nothing_to_compare(scenario: &Scenario, plan: &ScenarioPlan) -> Vec<String> {
 }
 
 /// Each run of models in a few words.
-fn labels(plan: &ScenarioPlan) -> Vec<String> {
+fn run_labels_of_models(plan: &ScenarioPlan) -> Vec<String> {
     let texts: Vec<_> = plan.settings.iter().map(|settings| settings.texts()).collect();
     let labels = scenario_labels(&texts);
     let named = plan.runs.iter().enumerate();

@@ -241,7 +241,7 @@ impl Bench<'_> {
         for (file, plans) in plans.iter().enumerate() {
             let plan = &plans[side];
             let settings = self.run_settings(side, file, Some(repetitions(plan)));
-            status!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
+            status!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment.common.name, plan.runs.len());
             let planned = Planned::of_transfers(plan, &settings);
             let (results, _) = run::perform(&self.files[file], &planned, &settings, &self.laboratories[side])?;
             results.report(crate::results::Ladders::Default, false)?;

@@ -292,7 +292,7 @@ pub fn overrides(settings: &RunSettings) -> Overrides {
 /// What is wrong with the file.
 pub fn plan_transfers(file: &str, text: &str, settings: &RunSettings, laboratory: &Laboratory) -> Result<Plan> {
     let experiment = Experiment::parse_with_includes(file, text, settings.profile.as_deref(), experiment_files::read)?;
-    for expectation in &experiment.expectations {
+    for expectation in &experiment.common.expectations {
         if !expectation.is_of_losses() && Metrics::default().value(&expectation.metric).is_none() {
             bail!(
                 "{file}: expect.metric: found {:?} with the claim {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",
@@ -301,7 +301,7 @@ pub fn plan_transfers(file: &str, text: &str, settings: &RunSettings, laboratory
             );
         }
     }
-    for figure in &experiment.figures {
+    for figure in &experiment.common.figures {
         if let Some(wrong) = figure.y.iter().find(|name| Metrics::default().value(name).is_none()) {
             bail!(
                 "{file}: figure.y: found {wrong:?} in {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use quiclab_experiment::{
-    figure_settings,
-    scenario::{CompareAs, FigureSpec, Labels, quantity_of},
+    Compared, figure_settings,
+    scenario::{FigureSpec, Labels, quantity_of},
 };
 
 use super::{figure, group::Group, report::ScenarioRow};
@@ -64,7 +64,7 @@ fn title(spec: &FigureSpec) -> Option<String> {
     let with_unit = |words: &str| if unit.is_empty() { words.to_owned() } else { format!("{words}, {unit}") };
     Some(match &spec.compare {
         None => with_unit(&words),
-        Some(compare) if compare.how == CompareAs::Ratio => format!("{words}: {} / {}", compare.of, compare.with),
+        Some(compare) if compare.how == Compared::Ratio => format!("{words}: {} / {}", compare.of, compare.with),
         Some(compare) => format!("{}: {} minus {}", with_unit(&words), compare.of, compare.with),
     })
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use quiclab_agent_protocol::forwarder::Lateness;
 use quiclab_content::Lost;
 use quiclab_experiment::{
-    Bound, Expectation, LOST_BYTES,
-    scenario::{Compare, CompareAs, FigureKind, FigureSpec},
+    Bound, Compared, Expectation, LOST_BYTES,
+    scenario::{Compare, FigureKind, FigureSpec},
 };
 use quiclab_path::content::Direction;
 use quiclab_report::{
@@ -208,7 +208,7 @@ fn a_map_of_two_settings_has_a_number_in_each_cell_and_says_where_there_is_none(
 #[test]
 fn a_map_of_differences_compares_runs_with_the_same_seed() {
     let [setting, of, with] = ["stack.gso", "on", "off"].map(str::to_owned);
-    let svg = svg(&grid(Some(Compare { setting, of, with, how: CompareAs::Difference })));
+    let svg = svg(&grid(Some(Compare { setting, of, with, how: Compared::Difference })));
     // 34 - 30: the second repetition has no run to compare with.
     assert!(svg.contains(">4<"), "{svg}");
     assert!(svg.contains("goodput on the wire, Mbit/s: on minus off"), "{svg}");

@@ -4,12 +4,13 @@ use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
+    expect::Compared,
     reader::{Reader, Table},
     scenario::measured::{Quantity, quantity_of},
     value::{inline, plain},
 };
 
-use super::{Compare, CompareAs, FigureKind, FigureSpec, GROUPS, TIME};
+use super::{Compare, FigureKind, FigureSpec, GROUPS, TIME};
 
 const KEYS: &str = "a table has title, caption, kind, x, by, y, logarithmic, cumulative, compare, x_label, y_label, \
                     x_range and y_range";
@@ -114,7 +115,7 @@ impl Reader<'_> {
     fn check_units(&self, figure: &FigureSpec, table: &Table, row: &Spanned<DeValue>) -> Result<(), ExperimentError> {
         let at = table.get("y").unwrap_or(row);
         let quantity = |name: &String| quantity_of(name);
-        let is_ratio = figure.compare.as_ref().is_some_and(|compare| compare.how == CompareAs::Ratio);
+        let is_ratio = figure.compare.as_ref().is_some_and(|compare| compare.how == Compared::Ratio);
         if let Some(other) = figure.y.iter().find(|name| !is_ratio && quantity(name) != quantity(&figure.y[0])) {
             let first = &figure.y[0];
             let message = format!(

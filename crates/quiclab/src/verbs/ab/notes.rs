@@ -28,7 +28,7 @@ pub fn notes(bench: &Bench, pairing: &Pairing, plans: &[[Plan; 2]]) -> Vec<Strin
                 add(format!(
                     "{}, {}: {count} combinations of the matrix are skipped: {reason}",
                     ["A", "B"][side],
-                    plan.experiment
+                    plan.experiment.common.name
                 ));
             }
         }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_experiment::scenario::{CompareAs, FigureSpec, Labels};
+use quiclab_experiment::{
+    Compared,
+    scenario::{FigureSpec, Labels},
+};
 use quiclab_metrics::Summary;
 
 use super::{
@@ -111,7 +114,7 @@ fn mean(member: &Member, spec: &FigureSpec) -> Option<f64> {
 /// The ends of the colours: around 0 for differences, around 1 for ratios, as far up as down.
 fn ends(spec: &FigureSpec, low: f64, high: f64) -> (f64, f64) {
     let Some(compare) = &spec.compare else { return (low, high) };
-    let middle = if compare.how == CompareAs::Ratio { 1.0 } else { 0.0 };
+    let middle = if compare.how == Compared::Ratio { 1.0 } else { 0.0 };
     let far = (high - middle).abs().max((low - middle).abs());
     (middle - far, middle + far)
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_experiment::scenario::{Compare, CompareAs, FigureSpec, GROUPS, Quantity, TIME, follows, quantity_of};
+use quiclab_experiment::{
+    Compared,
+    scenario::{Compare, FigureSpec, GROUPS, Quantity, TIME, follows, quantity_of},
+};
 use quiclab_metrics::Estimate;
 
 use super::super::{group::Group, report::ScenarioRow};
@@ -18,7 +21,7 @@ pub(super) struct Member<'a> {
 /// A run, and what it is compared with.
 pub(super) struct Shown<'a> {
     run: &'a ScenarioRow,
-    with: Option<(&'a ScenarioRow, CompareAs)>,
+    with: Option<(&'a ScenarioRow, Compared)>,
     /// The groups of flows whose metrics are compared.
     groups: Option<[&'a str; 2]>,
 }
@@ -117,8 +120,8 @@ impl Shown<'_> {
         let Some((_, how)) = self.with else { return own };
         let (own, other) = (own?, other??);
         match how {
-            CompareAs::Difference => Some(own - other),
-            CompareAs::Ratio => (other != 0.0).then(|| own / other),
+            Compared::Difference => Some(own - other),
+            Compared::Ratio => (other != 0.0).then(|| own / other),
         }
     }
 }

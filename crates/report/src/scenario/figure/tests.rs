@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use quiclab_experiment::scenario::{Compare, CompareAs, TIME};
+use quiclab_experiment::{
+    Compared,
+    scenario::{Compare, TIME},
+};
 
 use super::{super::report::ScenarioRow, axis::Across, curves::curves, *};
 use crate::plot::{AxisKind, Cells};
@@ -34,7 +37,7 @@ fn spec(x: &str, y: &[&str]) -> FigureSpec {
     FigureSpec { x: x.to_owned(), ..FigureSpec::over_time("A title: 50 flows".to_owned(), names) }
 }
 
-fn compare(setting: &str, of: &str, with: &str, how: CompareAs) -> Option<Compare> {
+fn compare(setting: &str, of: &str, with: &str, how: Compared) -> Option<Compare> {
     let [setting, of, with] = [setting, of, with].map(str::to_owned);
     Some(Compare { setting, of, with, how })
 }
@@ -92,14 +95,14 @@ fn a_difference_is_of_runs_with_the_same_seed() {
     let all = matrix();
     let groups: Vec<_> = all.iter().map(|rows| group(rows)).collect();
     let mut spec = spec("bottleneck.buffer_bdp", &["goodput_bps"]);
-    spec.compare = compare("flows.pacing", "rtt", "off", CompareAs::Difference);
+    spec.compare = compare("flows.pacing", "rtt", "off", Compared::Difference);
     let found = drawn(&spec, &groups);
     // 20 - 10 and 30 - 12: 14 and a spread of 8 / sqrt(2); without pairs the spread would be another.
     assert_eq!(found.len(), 1);
     let (x, value, spread) = found[0].1[1];
     assert_eq!((x, value), (1.0, Some(14.0)));
     assert!((spread.unwrap() - 8.0 / 2.0_f64.sqrt()).abs() < 1e-9, "{spread:?}");
-    spec.compare = compare("flows.pacing", "rtt", "off", CompareAs::Ratio);
+    spec.compare = compare("flows.pacing", "rtt", "off", Compared::Ratio);
     assert_eq!(drawn(&spec, &groups)[0].1[2].1, Some((2.0 + 2.5) / 2.0));
     let figure = &draw(0, &spec, &groups, &Labels::default())[0];
     assert_eq!(figure.plot.y.title, "goodput: paced / not paced");
@@ -122,7 +125,7 @@ fn a_cell_of_a_grid_has_no_colour_where_chance_alone_makes_such_a_difference() {
     let mut spec = spec("bottleneck.buffer_bdp", &["fairness"]);
     spec.kind = FigureKind::Grid;
     spec.by = Some("flows.rtt".to_owned());
-    spec.compare = compare("flows.pacing", "rtt", "off", CompareAs::Ratio);
+    spec.compare = compare("flows.pacing", "rtt", "off", Compared::Ratio);
     let figure = &draw(0, &spec, &groups, &Labels::default())[0];
     let [shown, chance] = &cells(figure).cells[..] else { panic!("two cells: {:?}", figure.plot) };
     assert!((shown.value.unwrap() - 1.62).abs() < 0.01 && chance.value.is_none(), "{shown:?} {chance:?}");
@@ -134,7 +137,7 @@ fn a_cell_of_a_grid_has_no_colour_where_chance_alone_makes_such_a_difference() {
 fn groups_of_one_run_are_compared() {
     let all = rows(&[("flows.rtt", "100 ms")], &[("share.a", &[0.6, 0.5]), ("share.b", &[0.3, 0.5])], &[]);
     let mut spec = spec("flows.rtt", &["share"]);
-    spec.compare = compare("groups", "a", "b", CompareAs::Ratio);
+    spec.compare = compare("groups", "a", "b", Compared::Ratio);
     assert_eq!(drawn(&spec, &[group(&all)])[0].1, [(100.0, Some(1.5), Some(0.5_f64.sqrt()))]);
 }
 

@@ -1,7 +1,8 @@
 //! Words of a figure: titles of axes, names in the legend, and what was averaged.
 
-use quiclab_experiment::scenario::{
-    CompareAs, FigureKind, FigureSpec, GROUPS, Labels, TIME, metric_in_words, quantity_of,
+use quiclab_experiment::{
+    Compared,
+    scenario::{FigureKind, FigureSpec, GROUPS, Labels, TIME, metric_in_words, quantity_of},
 };
 
 /// The title of the vertical axis, or of the colours of a grid.
@@ -16,7 +17,7 @@ pub(super) fn vertical(spec: &FigureSpec, labels: &Labels) -> String {
     if spec.cumulative && !words.starts_with("cumulative") {
         words = format!("cumulative {words}");
     }
-    let is_ratio = spec.compare.as_ref().is_some_and(|compare| compare.how == CompareAs::Ratio);
+    let is_ratio = spec.compare.as_ref().is_some_and(|compare| compare.how == Compared::Ratio);
     let unit = if is_ratio || !is_one_metric(spec) { "" } else { quantity.unit() };
     if !unit.is_empty() {
         words = format!("{words}, {unit}");
@@ -28,8 +29,8 @@ pub(super) fn vertical(spec: &FigureSpec, labels: &Labels) -> String {
     };
     let (of, with) = (side(&compare.of), side(&compare.with));
     match compare.how {
-        CompareAs::Difference => format!("{words}: {of} minus {with}"),
-        CompareAs::Ratio => format!("{words}: {of} / {with}"),
+        Compared::Difference => format!("{words}: {of} minus {with}"),
+        Compared::Ratio => format!("{words}: {of} / {with}"),
     }
 }
 
@@ -61,7 +62,7 @@ fn is_one_metric(spec: &FigureSpec) -> bool {
 pub(super) fn caption(spec: &FigureSpec, most: usize, has_bars: bool) -> String {
     let each = if spec.x == TIME && !spec.cumulative { " of each interval" } else { "" };
     let what = match (&spec.compare, spec.x == TIME) {
-        (Some(compare), _) if compare.how == CompareAs::Ratio => "Ratios of runs with the same seed",
+        (Some(compare), _) if compare.how == Compared::Ratio => "Ratios of runs with the same seed",
         (Some(_), _) => "Differences between runs with the same seed",
         (None, true) => "Values",
         (None, false) => "Values",
