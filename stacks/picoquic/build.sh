@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds picotls and picoquic from the source archive of aiopquic, unchanged, and the endpoint over them.
+# Builds picotls and picoquic from the source archive of aiopquic, unchanged, and the endpoint over them. With the argument `test` it
+# runs the endpoint's tests instead.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -33,5 +34,9 @@ esac
 } > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 
 export PICOQUIC_SOURCE="$work/picoquic" PICOQUIC_BUILD="$work/build"
+if [ "${1:-}" = test ]; then
+    CARGO_TARGET_DIR="$work/target" cargo test --locked --quiet
+    exit
+fi
 CARGO_TARGET_DIR="$work/target" cargo install --path . --root "$work/out" --locked --no-track --ignore-rust-version
 install -m 755 "$work/out/bin/picoquic-endpoint" "$QUICLAB_STACK_OUT/"

@@ -1,7 +1,6 @@
 //! The experiments of this repository.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -11,16 +10,7 @@ use quiclab_experiment::{
     Experiment, NamedFile, Overrides, Plan,
     scenario::{Scenario, is_scenario},
     setting_text,
-    stack::StackManifest,
 };
-
-/// The real stacks, with one that is brought for the profile "picoquic".
-fn stacks() -> BTreeMap<String, StackManifest> {
-    let mut stacks = real_stacks();
-    let brought = StackManifest { name: "picoquic".to_owned(), ..stacks["quiche-0.22"].clone() };
-    stacks.insert(brought.name.clone(), brought);
-    stacks
-}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
@@ -42,7 +32,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 fn plan(file: &str, profile: Option<&str>) -> Plan {
     let text = fs::read_to_string(root().join(file)).unwrap();
-    Experiment::parse_with_includes(file, &text, profile, read).unwrap().plan(&stacks(), &Overrides::default()).unwrap()
+    Experiment::parse_with_includes(file, &text, profile, read).unwrap().plan(&real_stacks(), &Overrides::default()).unwrap()
 }
 
 #[test]
