@@ -32,7 +32,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 fn plan(file: &str, profile: Option<&str>) -> Plan {
     let text = fs::read_to_string(root().join(file)).unwrap();
-    Experiment::parse_with_includes(file, &text, profile, read).unwrap().plan(&real_stacks(), &Overrides::default()).unwrap()
+    Experiment::parse_with_includes(file, &text, profile, read)
+        .unwrap()
+        .plan(&real_stacks(), &Overrides::default())
+        .unwrap()
 }
 
 #[test]
