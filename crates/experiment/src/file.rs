@@ -15,7 +15,7 @@ use crate::{
 /// An experiment as it stands in its file, one profile chosen.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// What files of models say as well.
+    /// The part that files of models have too.
     pub common: Common,
     /// True: combinations that a stack does not claim are left out. False: they are refused.
     pub leaves_unclaimed_out: bool,

@@ -242,7 +242,7 @@ impl Experiment {
     }
 }
 
-/// What a combination sets.
+/// The settings as these assignments leave them, not yet resolved.
 fn draft<'a>(assignments: impl IntoIterator<Item = &'a Assignment>) -> Draft {
     let mut draft = Draft::default();
     for assignment in assignments {

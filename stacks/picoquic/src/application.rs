@@ -1,8 +1,9 @@
 //! What a connection carries: HTTP/0.9 or perf, of a server or a client.
 
-use std::{ffi::c_int, ptr};
+use std::{ffi::c_int, mem, ptr, time::Duration};
 
 use anyhow::{Result, ensure};
+use quiclab_contract::perf::{COUNTERS, Path};
 
 use crate::ffi;
 
@@ -74,6 +75,19 @@ impl Quic {
     pub fn state(self) -> ffi::picoquic_state_enum {
         // SAFETY: as above.
         unsafe { ffi::picoquic_get_cnx_state(self.0) }
+    }
+
+    /// Tells what picoquic knows of the path, where a line of progress of `perf` needs that.
+    pub fn report(self) {
+        COUNTERS.path(|| {
+            // SAFETY: as above; a plain structure for which zeros are valid, filled by picoquic.
+            let found = unsafe {
+                let mut found: ffi::picoquic_path_quality_t = mem::zeroed();
+                ffi::picoquic_get_default_path_quality(self.0, &mut found);
+                found
+            };
+            Some(Path { rtt: Duration::from_micros(found.rtt), window: found.cwin, lost: found.lost })
+        });
     }
 
     /// Puts what is next of `application` into picoquic's packet, which has room for `room` bytes of the stream.

@@ -3,21 +3,17 @@
 use std::{
     ffi::{CString, c_char, c_int},
     ptr,
-    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use nix::sys::socket::{SockaddrLike, SockaddrStorage};
-use quiclab_contract::{
-    Request, TestCase,
-    perf::{COUNTERS, Exchanges, Path},
-};
+use quiclab_contract::{Request, TestCase, perf::Exchanges};
 
 use crate::{
     application::{Application, Quic},
-    events::Connection,
+    events::{Connection, on_event},
     ffi, hq, perf,
-    quic::{self, Context, ON_EVENT},
+    quic::{self, Context},
     settings::Settings,
 };
 
@@ -58,7 +54,8 @@ fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_sess
     };
     let mut connection = Box::new(Connection::new(application));
     let state: *mut Connection = &mut *connection;
-    let quic = begin(settings, context, state)?;
+    let resumes = settings.test_case.takes_two_connections() && !keep_session;
+    let quic = begin(settings, context, state, resumes)?;
     let mut closing = false;
     let mut update_due = settings.test_case == TestCase::KeyUpdate;
     let outcome = context.run(settings, || {
@@ -71,7 +68,7 @@ fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_sess
             // The packet that says so has left.
             return quic.state() >= ffi::picoquic_state_closing;
         }
-        report(quic);
+        quic.report();
         if update_due && quic.state() == ffi::picoquic_state_ready {
             // SAFETY: the connection lives.
             update_due = unsafe { ffi::picoquic_start_key_rotation(quic.0) } != 0;
@@ -83,7 +80,6 @@ fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_sess
         }
         false
     });
-    let resumed = settings.test_case.takes_two_connections() && !keep_session;
     // SAFETY: the connection lives until the next line.
     let is_resumed = unsafe { ffi::picoquic_tls_is_psk_handshake(quic.0) } != 0;
     // SAFETY: made by `begin`, and not used again; its state is freed after it.
@@ -93,13 +89,14 @@ fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_sess
         return Err(error);
     }
     ensure!(connection.application.is_complete(), "the connection ended early");
+    ensure!(!keep_session || has_ticket(settings, context), "the server gave no session ticket");
     ensure!(!update_due, "the keys could not be updated");
-    ensure!(!resumed || is_resumed, "the server did not resume the session");
+    ensure!(!resumes || is_resumed, "the server did not resume the session");
     Ok(())
 }
 
-/// Begins a connection whose state is `state`.
-fn begin(settings: &Settings, context: &Context, state: *mut Connection) -> Result<Quic> {
+/// Begins a connection whose state is `state`, with early data where it resumes a session and the test case says so.
+fn begin(settings: &Settings, context: &Context, state: *mut Connection, resumes: bool) -> Result<Quic> {
     let peer = SockaddrStorage::from(settings.resolve()?);
     let (host, alpn) = (CString::new(settings.host())?, CString::new(quic::alpn(settings))?);
     // SAFETY: everything pointed to lives during the calls; picoquic keeps copies.
@@ -117,27 +114,19 @@ fn begin(settings: &Settings, context: &Context, state: *mut Connection) -> Resu
             1,
         );
         ensure!(!quic.is_null(), "picoquic cannot begin a connection");
-        ffi::picoquic_set_callback(quic, ON_EVENT, state.cast());
+        ffi::picoquic_set_callback(quic, Some(on_event), state.cast());
         if settings.test_case == TestCase::Version2 {
             ffi::picoquic_set_desired_version(quic, VERSION_2);
         }
         let outcome = ffi::picoquic_start_client_cnx(quic);
         ensure!(outcome == 0, "picoquic cannot begin a connection: {outcome:#x}");
         let quic = Quic(quic);
-        if settings.test_case == TestCase::ZeroRtt {
-            early_data(quic, &mut *state)?;
+        if resumes && settings.test_case == TestCase::ZeroRtt {
+            ensure!(ffi::picoquic_is_0rtt_available(quic.0) != 0, "the server's ticket allows no early data");
+            (*state).application.open(quic).context("early data")?;
         }
         Ok(quic)
     }
-}
-
-/// Opens the streams of a second connection before its handshake.
-fn early_data(quic: Quic, connection: &mut Connection) -> Result<()> {
-    // SAFETY: the connection lives.
-    if unsafe { ffi::picoquic_is_0rtt_available(quic.0) } != 0 {
-        connection.application.open(quic).context("early data")?;
-    }
-    Ok(())
 }
 
 unsafe extern "C" {
@@ -179,17 +168,4 @@ fn has_ticket(settings: &Settings, context: &Context) -> bool {
         )
     };
     outcome == 0
-}
-
-/// Tells what picoquic knows of the path, where a line of progress of `perf` needs that.
-pub fn report(quic: Quic) {
-    COUNTERS.path(|| {
-        // SAFETY: the connection lives; a plain structure for which zeros are valid, filled by picoquic.
-        let found = unsafe {
-            let mut found: ffi::picoquic_path_quality_t = std::mem::zeroed();
-            ffi::picoquic_get_default_path_quality(quic.0, &mut found);
-            found
-        };
-        Some(Path { rtt: Duration::from_micros(found.rtt), window: found.cwin, lost: found.lost })
-    });
 }

@@ -18,7 +18,7 @@ const FAILED: u64 = 1;
 /// The state of one connection.
 pub struct Connection {
     pub application: Box<dyn Application>,
-    /// What went wrong first.
+    /// The first error of the application or the transport.
     pub failure: Option<Error>,
     /// True once data may be sent both ways.
     pub is_ready: bool,

@@ -4,14 +4,14 @@ use std::{
     ffi::{CString, c_int, c_void},
     mem,
     path::Path,
-    ptr, slice,
+    ptr,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use nix::libc;
 use quiclab_contract::{IpVersion, Role, TestCase, hq, perf};
 
-use crate::{events, ffi, settings::Settings};
+use crate::{ffi, settings::Settings};
 
 /// Connections that a server has at once, at most.
 const MAX_CONNECTIONS: u32 = 1024;
@@ -86,13 +86,6 @@ impl Context {
                 let suite = ffi::PICOQUIC_CHACHA20_POLY1305_SHA256 as c_int;
                 ensure!(ffi::picoquic_set_cipher_suite(self.pointer, suite) == 0, "picoquic has no ChaCha20");
             }
-            if settings.role == Role::Server {
-                ffi::picoquic_set_alpn_select_fn_v2(self.pointer, Some(select_alpn));
-                if settings.test_case == TestCase::Retry {
-                    // Every client's address is validated.
-                    ffi::picoquic_set_cookie_mode(self.pointer, 1);
-                }
-            }
             if let Some(path) = &settings.key_log {
                 ffi::picoquic_set_key_log_file(self.pointer, c_string(path)?.as_ptr());
             }
@@ -146,24 +139,3 @@ unsafe extern "C" fn on_loop(
     let after = unsafe { &mut *state.cast::<&mut dyn FnMut() -> bool>() };
     if after() { ffi::PICOQUIC_NO_ERROR_TERMINATE_PACKET_LOOP as c_int } else { 0 }
 }
-
-/// Chooses the name in ALPN of the test case: each server has one only. Otherwise picoquic refuses the connection.
-unsafe extern "C" fn select_alpn(
-    quic: *mut ffi::picoquic_quic_t,
-    list: *mut ffi::picoquic_iovec_t,
-    count: usize,
-) -> usize {
-    // SAFETY: the server's own default state, and what the client offers, for the call.
-    let (alpn, offered) = unsafe {
-        let state = ffi::picoquic_get_default_callback_context(quic).cast::<crate::server::Server>();
-        ((*state).alpn, slice::from_raw_parts(list, count))
-    };
-    let is_it = |name: &ffi::picoquic_iovec_t| {
-        // SAFETY: as above.
-        !name.base.is_null() && unsafe { slice::from_raw_parts(name.base.cast::<u8>(), name.len) } == alpn
-    };
-    offered.iter().position(is_it).unwrap_or(count)
-}
-
-/// The callback of a connection that has a state of its own.
-pub const ON_EVENT: ffi::picoquic_stream_data_cb_fn = Some(events::on_event);

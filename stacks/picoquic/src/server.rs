@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{c_int, c_void},
-    ptr,
+    ptr, slice,
 };
 
 use anyhow::Result;
@@ -10,14 +10,13 @@ use quiclab_contract::TestCase;
 
 use crate::{
     application::{Application, Quic},
-    client::report,
     events::{Connection, on_event},
     ffi, hq, perf,
     quic::{self, Context},
     settings::Settings,
 };
 
-/// What new connections begin with.
+/// The state that picoquic hands to [`on_new`].
 pub struct Server<'a> {
     settings: &'a Settings,
     /// The name in ALPN.
@@ -35,13 +34,21 @@ pub fn run(settings: &Settings) -> Result<()> {
     let mut server = Box::new(Server { settings, alpn: quic::alpn(settings), connections: Vec::new() });
     let state: *mut Server = &mut *server;
     let context = Context::new(settings, Some(on_new), state.cast())?;
+    // SAFETY: the context lives.
+    unsafe {
+        ffi::picoquic_set_alpn_select_fn_v2(context.pointer, Some(select_alpn));
+        if settings.test_case == TestCase::Retry {
+            // Every client's address is validated.
+            ffi::picoquic_set_cookie_mode(context.pointer, 1);
+        }
+    }
     context.run(settings, || {
         // SAFETY: the server lives, and nothing else uses it between two rounds of the loop.
         unsafe { (*state).look() };
         // SAFETY: the context lives, and so does what it gives.
         let newest = unsafe { ffi::picoquic_get_first_cnx(context.pointer) };
         if !newest.is_null() {
-            report(Quic(newest));
+            Quic(newest).report();
         }
         false
     })
@@ -84,4 +91,22 @@ unsafe extern "C" fn on_new(
         ffi::picoquic_set_callback(quic, Some(on_event), connection.cast());
         on_event(quic, stream, bytes, length, event, connection.cast(), stream_context)
     }
+}
+
+/// Chooses the name in ALPN of the test case: each server has one only. Otherwise picoquic refuses the connection.
+unsafe extern "C" fn select_alpn(
+    quic: *mut ffi::picoquic_quic_t,
+    list: *mut ffi::picoquic_iovec_t,
+    count: usize,
+) -> usize {
+    // SAFETY: the server's own default state, and what the client offers, for the call.
+    let (alpn, offered) = unsafe {
+        let state = ffi::picoquic_get_default_callback_context(quic).cast::<Server>();
+        ((*state).alpn, slice::from_raw_parts(list, count))
+    };
+    let is_it = |name: &ffi::picoquic_iovec_t| {
+        // SAFETY: as above.
+        !name.base.is_null() && unsafe { slice::from_raw_parts(name.base.cast::<u8>(), name.len) } == alpn
+    };
+    offered.iter().position(is_it).unwrap_or(count)
 }

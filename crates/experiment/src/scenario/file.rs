@@ -15,7 +15,7 @@ use super::{figure::FigureSpec, labels::Labels};
 /// A scenario as it stands in its file, one profile chosen.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What files of transfers say as well.
+    /// The part that files of transfers have too.
     pub common: Common,
     /// What settings, their values and groups are called in figures and tables.
     pub labels: Labels,
