@@ -27,7 +27,7 @@ impl AnyRun {
     /// The kind of a run of models.
     pub const MODELS: &'static str = "scenario";
 
-    /// Its kind: [`AnyRun::TRANSFER`] or [`AnyRun::MODELS`].
+    /// The kind of the run: [`AnyRun::TRANSFER`] or [`AnyRun::MODELS`].
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Transfer(_) => Self::TRANSFER,
@@ -43,7 +43,7 @@ impl AnyRun {
         }
     }
 
-    /// Which repetition it is, from 1.
+    /// The number of the repetition, from 1.
     pub fn repetition(&self) -> u32 {
         match self {
             Self::Transfer(run) => run.repetition,
@@ -51,7 +51,7 @@ impl AnyRun {
         }
     }
 
-    /// Everything random in it is derived from this number.
+    /// The number from which everything random in the run is derived.
     pub fn seed(&self) -> u64 {
         match self {
             Self::Transfer(run) => run.seed,
@@ -59,7 +59,7 @@ impl AnyRun {
         }
     }
 
-    /// Its identity, as [`Run::id`] and [`ScenarioRun::id`] define it.
+    /// The identity of the run, as [`Run::id`] and [`ScenarioRun::id`] define it.
     pub fn id(&self, versions: &Versions) -> String {
         match self {
             Self::Transfer(run) => run.id(versions),
@@ -67,7 +67,7 @@ impl AnyRun {
         }
     }
 
-    /// Name of its record.
+    /// Name of the run's record.
     pub fn folder_name(&self, versions: &Versions) -> String {
         match self {
             Self::Transfer(run) => run.folder_name(versions),
@@ -75,7 +75,7 @@ impl AnyRun {
         }
     }
 
-    /// Names of the stacks that it needs: the server's and the client's, or none.
+    /// Names of the stacks that the run needs: the server's and the client's, or none.
     pub fn stacks(&self) -> Vec<&String> {
         match self {
             Self::Transfer(run) => vec![&run.settings.stack.server, &run.settings.stack.client],

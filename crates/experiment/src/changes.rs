@@ -27,16 +27,16 @@ pub(crate) struct Assignment {
 /// Where a value was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It was written in the file.
+    /// The value was written in the file.
     File(Place),
-    /// It was written in a `--set KEY=VALUE`.
+    /// The value was written in a `--set KEY=VALUE`.
     Set,
-    /// It is a stack of the user's own, which replaces the stacks that the file names.
+    /// The value is a stack of the user's own, which replaces the stacks that the file names.
     OwnStack,
 }
 
 impl Origin {
-    /// Its place in the file; `None` for the command line.
+    /// The place of the value in the file; `None` for the command line.
     pub(crate) fn place(self) -> Option<Place> {
         match self {
             Origin::File(place) => Some(place),

@@ -15,16 +15,16 @@ use crate::{
 /// What a file says whatever the workload of its runs, one profile chosen.
 #[derive(Clone, Debug)]
 pub struct Common {
-    /// One or more words with `/` between, for example `quic-steps/baseline`. Words are of letters, digits, `.`, `_` and
+    /// The name: one or more words with `/` between, such as `quic-steps/baseline`. Words are of letters, digits, `.`, `_` and
     /// `-` and do not begin with a dot, because the name becomes a folder.
     pub name: String,
-    /// What it measures, in a line.
+    /// What the experiment measures, in a line.
     pub title: String,
-    /// Where it comes from; `None` where the file does not say.
+    /// Where the experiment comes from; `None` where the file does not say.
     pub source: Option<String>,
-    /// Repetition r has seed `seed + r - 1`. 0 to 10^15, 1 where the file does not say.
+    /// The seed of the first repetition; repetition r has `seed + r - 1`. 0 to 10^15, 1 where the file does not say.
     pub seed: u64,
-    /// What must hold, in the order of the file.
+    /// The claims that must hold, in the order of the file.
     pub expectations: Vec<Expectation>,
     /// The figures that the file asks for, in its order.
     pub figures: Vec<FigureSpec>,

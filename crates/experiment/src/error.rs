@@ -25,11 +25,11 @@ impl Place {
 pub struct ExperimentError {
     /// Name of the file.
     pub file: String,
-    /// Where in it; `None` where no single place is to blame.
+    /// The place in the file; `None` where no single place is to blame.
     pub place: Option<Place>,
     /// What was found, and what was expected.
     pub message: String,
-    /// What to do about it.
+    /// What the user can do about the error.
     pub hint: Option<String>,
 }
 

@@ -35,7 +35,7 @@ pub struct Expectation {
     pub metric: String,
     /// Dotted settings that a run must have for the claim to be about it. Empty: it is about every run.
     pub runs: BTreeMap<String, String>,
-    /// Which side of the number is right.
+    /// The side of the number on which the value must be.
     pub bound: Bound,
     /// Number that the mean is held against, in the unit of the metric; with `compared_with` a factor, or in the unit of the metric where
     /// the difference counts.
@@ -43,7 +43,7 @@ pub struct Expectation {
     /// Dotted settings of the runs that it is compared with; in all others they are like those of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_with: Option<BTreeMap<String, String>>,
-    /// How the two are compared. Only with `compared_with`.
+    /// How the runs are compared with those of `compared_with`; only where that is set.
     #[serde(default, skip_serializing_if = "Compared::is_ratio")]
     pub compared_as: Compared,
 }
@@ -65,7 +65,7 @@ impl Compared {
     }
 }
 
-/// Which side of a number is right.
+/// The side of a number on which a value must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -82,9 +82,9 @@ pub enum Bound {
 /// Settings that a claim is about, as indices of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// Whose metric it is.
+    /// The settings whose metric is judged.
     pub of: usize,
-    /// What it is compared with: empty where nothing like it is in the list, and then there is no verdict; several where the claim does
+    /// The settings that `of` is compared with: empty where the list has none, and then there is no verdict; several where the claim does
     /// not say enough. `None` for a claim about a number.
     pub with: Option<Vec<usize>>,
 }
@@ -93,7 +93,7 @@ impl Bound {
     /// Every bound.
     pub const ALL: [Bound; 4] = [Bound::AtLeast, Bound::AtMost, Bound::Above, Bound::Below];
 
-    /// Its key in an experiment file.
+    /// The key of the bound in an experiment file.
     pub fn key(self) -> &'static str {
         match self {
             Bound::AtLeast => "at_least",

@@ -61,7 +61,7 @@ pub struct FairQueueing {
     /// Bytes that a flow may send before it is the next one's turn; from 1.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<ByteCount>,
-    /// The same, for a new flow's first turn; from 1.
+    /// Bytes that a new flow may send in its first turn; from 1.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub initial_quantum: Option<ByteCount>,
     /// A rate that no flow may exceed, whatever its packets' send times say.

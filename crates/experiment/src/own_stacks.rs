@@ -75,7 +75,7 @@ impl Experiment {
     }
 }
 
-/// Those of `own` that no run has on any side.
+/// The stacks of `own` that no run has on any side.
 pub(crate) fn unused(own: &[String], runs: &[Run]) -> Vec<String> {
     let has = |run: &Run, own: &str| {
         let stack = &run.settings.stack;

@@ -34,7 +34,7 @@ pub struct Plan {
     pub experiment: Experiment,
     /// Combinations of the matrix that were left out because a stack does not claim them.
     pub skipped: usize,
-    /// Why, with the number of combinations for each reason.
+    /// The reasons for skipping them, each with the number of combinations.
     pub left_out_because: BTreeMap<String, usize>,
     /// The stacks of [`Overrides::own_stacks`] that take the place of those in the file; empty where the file names one of
     /// them itself.

@@ -19,7 +19,7 @@ pub const CURVES: &[&str] = &["gaps_us", "packets_by_train_length"];
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// What to call it where no run is like it; `None`: then it is not shown.
+    /// Name of the result where no run is like it; `None`: then it is not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Dotted settings that a run must have for the result to be about it, with the text that
@@ -30,7 +30,7 @@ pub struct Published {
     /// Curves by their name, one of [`CURVES`]: points with rising lengths, and shares from 0 to 1 that do not fall.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub curves: BTreeMap<String, Vec<(f64, f64)>>,
-    /// Where they stand, and what a reader must know of them; `None` where the file does not say.
+    /// Where the values were published, and what a reader must know of them; `None` where the file does not say.
     pub source: Option<String>,
 }
 

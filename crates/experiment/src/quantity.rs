@@ -18,7 +18,7 @@ where
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// The same where there may be none.
+/// Text of a quantity that may be missing.
 pub mod option {
     use super::{Deserialize, Deserializer, Display, Error, FromStr, Serializer};
 

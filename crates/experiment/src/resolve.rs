@@ -1,4 +1,4 @@
-//! From settings with gaps to settings without, and what does not go together.
+//! Resolves settings with gaps to settings without, and refuses what does not go together.
 
 mod path;
 
@@ -23,7 +23,7 @@ pub(crate) struct Refusal {
     pub(crate) key: &'static str,
     /// What was found and expected.
     pub(crate) message: String,
-    /// What to do about it.
+    /// What the user can do about the refusal.
     pub(crate) hint: Option<String>,
     /// True where a stack does not claim what it was asked for; otherwise the settings do not go together.
     pub(crate) is_unclaimed: bool,

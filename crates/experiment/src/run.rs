@@ -21,9 +21,9 @@ pub use crate::settings::{
 pub struct Run {
     /// Name of the experiment this run belongs to, for example `quic-steps/baseline`.
     pub experiment: String,
-    /// Which repetition this is, from 1. Repetitions differ by their seed only.
+    /// The number of the repetition, from 1. Repetitions differ by their seed only.
     pub repetition: u32,
-    /// Everything random in the run is derived from this number. 0 to about 10^15.
+    /// The number from which everything random in the run is derived. 0 to about 10^15.
     pub seed: u64,
     /// Time by which the start of the transfer is delayed: drawn from the seed, from 0 to just below 100 ms.
     #[serde(with = "crate::quantity")]

@@ -24,7 +24,7 @@ impl Skipped {
         self.reasons.entry(message).or_insert((0, unclaimed.error)).0 += 1;
     }
 
-    /// How many there are for each reason.
+    /// The number of skipped combinations for each reason.
     pub(crate) fn counts(&self) -> BTreeMap<String, usize> {
         self.reasons.iter().map(|(reason, (count, _))| (reason.clone(), *count)).collect()
     }

@@ -39,16 +39,16 @@ const PROFILE: &str = "profile";
 pub struct StackManifest {
     /// Name of the stack, and of its folder.
     pub name: String,
-    /// Its version, or `debian` where the guest image's package says it.
+    /// Version of the stack, or `debian` where the guest image's package has it.
     pub version: String,
     /// SPDX expression.
     pub licence: String,
     /// The stack it is a fork or a wrapper of; not an independent implementation then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_of: Option<String>,
-    /// What it speaks.
+    /// The transport protocol of the stack.
     pub transport: Transport,
-    /// Which sides it has.
+    /// The roles of the stack.
     pub roles: Vec<Role>,
     /// The stack that takes the other role where an experiment says nothing, of a stack with a single role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct StackManifest {
     /// Whether the number of packets in one buffer can be limited.
     #[serde(default)]
     pub gso_segments: bool,
-    /// How its endpoint can tell the rate of a buffer, where it claims paced segmentation offload.
+    /// How the endpoint passes the rate of a buffer, where the stack claims paced segmentation offload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gso_rates: Vec<GsoRate>,
     /// Ways of pacing.
@@ -85,9 +85,9 @@ pub struct StackManifest {
     pub qlog_without_windows: bool,
     /// The roles that log TLS secrets.
     pub key_log: Vec<Role>,
-    /// What it does while the certificate is not there yet.
+    /// What the server does while the certificate is not there yet.
     pub certificate_delay: CertificateDelay,
-    /// What its server can be asked to send before the ServerHello.
+    /// What the server can be asked to send before the ServerHello.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_ack: Vec<FirstAck>,
     /// Whether the probe timeout before the first round-trip time can be set, in both roles.
@@ -96,15 +96,15 @@ pub struct StackManifest {
     /// The key exchanges to which its client can be limited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub key_exchanges: Vec<KeyExchange>,
-    /// What it does beyond or below the contract.
+    /// Notes on what the stack does beyond or below the contract.
     pub notes: String,
     /// The test cases of the contract it takes part in.
     pub test_cases: TestCases,
     /// What holds where an experiment says nothing. Each value is one that the lists above claim.
     pub default: Defaults,
-    /// How its endpoints are built.
+    /// How the stack's endpoints are built.
     pub build: Build,
-    /// How they are started.
+    /// How the stack's endpoints are started.
     pub guest: Guest,
 }
 
@@ -122,9 +122,9 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It sends the file.
+    /// The server sends the file.
     Server,
-    /// It asks for the file.
+    /// The client asks for the file.
     Client,
 }
 
@@ -132,18 +132,18 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CertificateDelay {
-    /// It cannot wait for one: `QUICLAB_CERT_DELAY` is refused.
+    /// The server cannot wait for a certificate: `QUICLAB_CERT_DELAY` is refused.
     None,
-    /// It sends nothing.
+    /// The server sends nothing.
     Wait,
-    /// It acknowledges the first datagrams of a ClientHello that takes several, and sends nothing once it has the whole.
+    /// The server acknowledges the first datagrams of a ClientHello that takes several, and sends nothing once it has the whole.
     WaitAfterHello,
-    /// It acknowledges what comes.
+    /// The server acknowledges what comes.
     InstantAck,
 }
 
 impl CertificateDelay {
-    /// The same as a value of `stack.first_ack`, where it says enough: not whether acknowledgments are padded.
+    /// The value of `stack.first_ack` that says the same; `None` where none does, or where it is open whether ACKs are padded.
     pub fn first_ack(self) -> Option<FirstAck> {
         match self {
             Self::None | Self::WaitAfterHello | Self::InstantAck => None,
@@ -156,10 +156,10 @@ impl CertificateDelay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestCases {
-    /// Those its server takes part in.
+    /// The test cases in which the stack's server takes part.
     #[serde(default)]
     pub server: BTreeSet<String>,
-    /// Those its client takes part in.
+    /// The test cases in which the stack's client takes part.
     #[serde(default)]
     pub client: BTreeSet<String>,
 }
@@ -188,7 +188,7 @@ pub struct Build {
     pub profile: String,
     /// Debian packages the building machine needs.
     pub host_packages: Vec<String>,
-    /// Toolchains it needs on the `PATH`.
+    /// Toolchains that the build needs on the `PATH`.
     pub host_tools: Vec<String>,
     /// What the build depends on besides the stack's folder: files, folders and patterns, relative to it. When one of them changes, it
     /// is built again.
@@ -211,25 +211,25 @@ pub struct Guest {
     pub memory: Option<ByteCount>,
     /// The command and its arguments; what the build left is mounted at `/stack`.
     pub command: Vec<String>,
-    /// Whose contract it keeps.
+    /// The contract that the endpoint keeps.
     #[serde(default)]
     pub contract: Contract,
-    /// Variables it is started with besides those of the contract.
+    /// Variables that the endpoint is started with besides those of the contract.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// The folder it is started in; `None` is that of its logs.
+    /// The folder in which the endpoint is started; `None` is that of its logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
 }
 
-/// Whose contract an endpoint keeps.
+/// The contract that an endpoint keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contract {
-    /// That of docs/reference/endpoint-contract.md.
+    /// The contract of docs/reference/endpoint-contract.md.
     #[default]
     Quiclab,
-    /// That of the QUIC Interop Runner alone, which has no word for congestion control, offloads or pacing.
+    /// The contract of the QUIC Interop Runner alone, which has no word for congestion control, offloads or pacing.
     InteropRunner,
 }
 

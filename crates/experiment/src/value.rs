@@ -28,7 +28,7 @@ pub(crate) fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| inline(value), str::to_owned)
 }
 
-/// The same, where 1 and 1.0 are the same number.
+/// A value as [`text_of`] writes it, except that 1 and 1.0 are the same number.
 pub(crate) fn shown(value: &Value) -> String {
     value.as_float().map_or_else(|| text_of(value), |number| number.to_string())
 }

@@ -15,12 +15,12 @@ pub const GROUPS: &str = "groups";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
-    /// Its title.
+    /// The title of the figure.
     pub title: String,
     /// What to read in it; `None`: only how values are averaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caption: Option<String>,
-    /// How it is drawn.
+    /// The kind of drawing.
     #[serde(default)]
     pub kind: FigureKind,
     /// A dotted setting, or [`TIME`].
@@ -70,9 +70,9 @@ pub enum FigureKind {
 pub struct Compare {
     /// The dotted setting, or [`GROUPS`].
     pub setting: String,
-    /// Its value in the runs that are shown, as text; or the name of a group.
+    /// The setting's value in the runs that are shown, as text; or the name of a group.
     pub of: String,
-    /// Its value in the runs they are compared with.
+    /// The setting's value in the runs that those are compared with.
     pub with: String,
     /// How the two are compared.
     #[serde(rename = "as")]

@@ -14,19 +14,19 @@ use super::declaration::Setting;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flows {
-    /// How many there are.
+    /// Number of flows in the group.
     pub count: u32,
     /// Round-trip time without queues.
     #[serde(with = "crate::quantity")]
     pub rtt: Duration,
-    /// How many segments are in flight.
+    /// The algorithm that decides how many segments are in flight.
     pub congestion_control: CongestionControl,
     /// Whether slow start may end by HyStart++ (RFC 9406).
     pub hystart: bool,
     /// Whether queues may mark packets instead of dropping them (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
-    /// How losses are repaired.
+    /// The way in which losses are repaired.
     pub recovery: Recovery,
     /// Whether segments carry timestamps; `None` only with [`Recovery::Sack`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,14 +51,14 @@ pub struct Flows {
     /// Longest wait for a second segment before one is acknowledged; 0 waits for none.
     #[serde(with = "crate::quantity")]
     pub delayed_acknowledgment: Duration,
-    /// Each begins at a random time in so long.
+    /// Time from the start of the run in which each flow begins at random.
     #[serde(with = "crate::quantity")]
     pub begin_within: Duration,
-    /// What is sent.
+    /// What the flows send.
     pub workload: WorkloadKind,
     /// Segments of each transfer.
     pub transfer_segments: u32,
-    /// How many of them each flow sends; `None` sends them until the run ends.
+    /// Number of transfers of each flow; `None` goes on until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<u32>,
     /// Mean of the pause between transfers.
@@ -67,7 +67,7 @@ pub struct Flows {
     /// Mean of the time in which an on-off source sends.
     #[serde(with = "crate::quantity")]
     pub on: Duration,
-    /// Mean of the time in which it does not.
+    /// Mean of the time in which an on-off source is silent.
     #[serde(with = "crate::quantity")]
     pub off: Duration,
     /// When transfers of a trace begin, and their segments.
@@ -117,9 +117,9 @@ pub enum Recovery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowsPacing {
-    /// They leave as acknowledgments let them.
+    /// Packets leave as acknowledgments let them.
     Off,
-    /// One for each part of the round-trip time.
+    /// Packets are spread over the round-trip time.
     Rtt,
 }
 
@@ -127,11 +127,11 @@ pub enum FlowsPacing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkloadKind {
-    /// It sends without end.
+    /// The application sends without end.
     Long,
     /// Transfers of one length, each after an exponential pause.
     Transfers,
-    /// It sends for an exponential time and is silent for another.
+    /// The application sends for an exponential time and is silent for another.
     OnOff,
     /// Transfers by a list.
     Arrivals,

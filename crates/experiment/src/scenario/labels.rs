@@ -32,7 +32,7 @@ pub struct SettingLabels {
     /// The setting; `None` where the file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its values, by their text.
+    /// The words for the setting's values, by their text.
     #[serde(default)]
     pub values: BTreeMap<String, String>,
 }

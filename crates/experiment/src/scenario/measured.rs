@@ -98,7 +98,7 @@ impl Quantity {
         }
     }
 
-    /// What a value is divided by to be in that unit.
+    /// The number by which a value is divided to be in the unit of [`Quantity::unit`].
     pub fn divisor(self) -> f64 {
         match self {
             Self::Rate | Self::Nanoseconds => 1e6,

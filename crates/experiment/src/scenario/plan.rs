@@ -48,9 +48,9 @@ pub struct ScenarioPlan {
 pub struct ScenarioRun {
     /// Name of the experiment this run belongs to, for example `tcp-pacing/fig03`.
     pub experiment: String,
-    /// Which repetition this is, from 1.
+    /// The number of the repetition, from 1.
     pub repetition: u32,
-    /// Everything random follows from it.
+    /// The number from which everything random in the run is derived.
     pub seed: u64,
     /// The settings.
     pub settings: ScenarioSettings,

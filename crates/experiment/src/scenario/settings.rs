@@ -19,7 +19,7 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioSettings {
-    /// How long it lasts, and how it is looked at.
+    /// How long a run lasts, and how it is measured.
     pub scenario: Course,
     /// What the flows share.
     pub bottleneck: Bottleneck,
@@ -27,28 +27,28 @@ pub struct ScenarioSettings {
     pub flows: BTreeMap<String, Flows>,
 }
 
-/// How long it lasts, and how it is looked at.
+/// How long a run lasts, and how it is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Course {
-    /// How long.
+    /// Simulated time that a run lasts.
     #[serde(with = "crate::quantity")]
     pub duration: Duration,
-    /// The same in saw-tooths of a single flow ([`ScenarioSettings`] has the formula's settings); `None` where it was given as a time.
+    /// The duration in saw-tooths of a single flow ([`ScenarioSettings`] has the formula's settings); `None` where it was given as a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_sawtooths: Option<f64>,
-    /// How often it is looked at.
+    /// Length of an interval, for series and for the metrics of intervals.
     #[serde(with = "crate::quantity")]
     pub interval: Duration,
-    /// Metrics are of the time after it.
+    /// Time at the beginning that metrics leave out.
     #[serde(with = "crate::quantity")]
     pub warm_up: Duration,
-    /// Only transfers that begin before it are counted; `None` counts all that begin after the warm-up.
+    /// Time by which a transfer must begin to be counted; `None` counts all that begin after the warm-up.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub transfers_begin_by: Option<Duration>,
-    /// Events after which it is given up.
+    /// Number of events after which a run is given up.
     pub events: u64,
-    /// Time of this machine's clock after which it is given up.
+    /// Time of this machine's clock after which a run is given up.
     #[serde(with = "crate::quantity")]
     pub time_limit: Duration,
 }
@@ -63,10 +63,10 @@ pub struct Bottleneck {
     /// Rate from the receivers to the senders.
     #[serde(with = "crate::quantity")]
     pub back_rate: Rate,
-    /// One way.
+    /// One-way delay of each link.
     #[serde(with = "crate::quantity")]
     pub delay: Duration,
-    /// How many there are.
+    /// Number of links.
     pub hops: u32,
     /// The rate of the hosts' own links is so many times [`Bottleneck::rate`].
     pub side_factor: f64,

@@ -18,13 +18,13 @@ pub(crate) struct Declaration<D, S> {
     pub(crate) key: &'static str,
     /// Keys that it had in earlier versions, the latest first. They are still understood.
     pub(crate) formerly: &'static [&'static str],
-    /// What it is, for the reference; Markdown.
+    /// What the setting is, for the reference; Markdown.
     pub(crate) what: &'static [&'static str],
-    /// What it takes, in words.
+    /// The values that the setting takes, in words.
     pub(crate) takes: fn() -> String,
     /// The words that it takes, if it takes any.
     pub(crate) words: fn() -> Vec<&'static str>,
-    /// Its value where a file does not say; `None` where that depends on other settings.
+    /// The value where a file does not say; `None` where that depends on other settings.
     pub(crate) default: fn() -> Option<Value>,
     /// What the reference says instead of the default.
     pub(crate) default_said: Option<&'static str>,
@@ -37,13 +37,13 @@ pub(crate) struct Declaration<D, S> {
     pub(crate) values_on: &'static [(&'static str, &'static str)],
     /// The variable of the endpoints that it sets.
     pub(crate) variable: Option<Variable>,
-    /// Puts a value in.
+    /// Puts a value into the draft.
     pub(crate) read: fn(&mut D, &Value) -> Result<(), Refused>,
-    /// Puts the default in.
+    /// Puts the default into the draft.
     pub(crate) reset: fn(&mut D),
-    /// Its value as a file would have it; `None` where it has no meaning beside the other settings.
+    /// The value as a file would have it; `None` where it has no meaning beside the other settings.
     pub(crate) value: fn(&S) -> Option<Value>,
-    /// True where its value follows from that of others, so that nobody needs to be told.
+    /// True where the value follows from that of others, so that nobody needs to read it.
     pub(crate) is_implied: fn(&S) -> bool,
 }
 
@@ -53,7 +53,7 @@ impl<D, S> Declaration<D, S> {
         self.key.split('.').next().unwrap_or_default()
     }
 
-    /// What it is, on one line.
+    /// What the setting is, on one line.
     pub(crate) fn about(&self) -> String {
         self.what.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
     }
@@ -91,16 +91,16 @@ pub(crate) trait Contains<Section> {
 
 /// A section, and what it says of its settings to a `D` and an `S` that contain it.
 pub(crate) trait Section<D: 'static, S: 'static> {
-    /// Its settings, in the order of the reference.
+    /// The settings of the section, in the order of the reference.
     const SETTINGS: &'static [Declaration<D, S>];
 }
 
 /// A variable of an endpoint's environment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {
-    /// Its name.
+    /// The name of the variable.
     pub(crate) name: &'static str,
-    /// Who gets it.
+    /// The endpoints that get the variable.
     pub(crate) of: Side,
     /// The text of the value for which it is not set.
     pub(crate) except: Option<&'static str>,
@@ -109,7 +109,7 @@ pub(crate) struct Variable {
 /// Which endpoints get a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Both.
+    /// Both endpoints.
     Both,
     /// The server, and a client of the same stack. Another stack's client is left at its own defaults.
     Sender,

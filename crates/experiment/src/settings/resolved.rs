@@ -31,7 +31,7 @@ pub struct Settings {
     pub hosts: Hosts,
     /// The settings of the taps.
     pub tap: Tap,
-    /// How the packets are read.
+    /// Settings of reading the packets.
     pub analysis: Analysis,
     /// The virtual machine.
     pub vm: Vm,

@@ -10,7 +10,7 @@ use crate::{error::nearest_word, reading::quantity, value::inline};
 pub(crate) struct Refused {
     /// What was found, and what was expected.
     pub(crate) message: String,
-    /// What to do about it.
+    /// What the user can do about the refusal.
     pub(crate) hint: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Refused {
         format!("found {}, expected {expected}", inline(found)).into()
     }
 
-    /// The same, where `words` are allowed: one that is near is taken for what was meant.
+    /// Adds a hint where the value is near one of the `words` that are allowed.
     pub(crate) fn with_words(mut self, found: &Value, words: &[&str]) -> Self {
         let near = found.as_str().and_then(|text| nearest_word(text, words.iter().copied()));
         self.hint = self.hint.or(near.map(|near| format!("did you mean {near:?}?")));
@@ -56,7 +56,7 @@ pub(crate) trait ValueParser {
         Vec::new()
     }
 
-    /// The same, or `word` for none.
+    /// A parser of these values and of `word`, which stands for none.
     fn or(self, word: &'static str) -> Or<Self>
     where
         Self: Sized,
@@ -64,7 +64,7 @@ pub(crate) trait ValueParser {
         Or { word, other: self }
     }
 
-    /// The same, for what depends on other settings where a file says nothing, and may be without meaning.
+    /// A parser of these values for a setting that depends on others where a file says nothing, and may be without meaning.
     fn open(self) -> Open<Self>
     where
         Self: Sized,
@@ -130,17 +130,17 @@ impl<T: Copy> Quantity<T> {
         Self { least: None, most: None, is_positive: false, step: None, reason: None }
     }
 
-    /// The same quantity, which must be more than 0.
+    /// A parser of the quantity that refuses 0.
     pub(crate) const fn positive(self) -> Self {
         Self { is_positive: true, ..self }
     }
 
-    /// This or more.
+    /// A parser that refuses less than `least`.
     pub(crate) const fn at_least(self, least: T) -> Self {
         Self { least: Some(least), ..self }
     }
 
-    /// This or less.
+    /// A parser that refuses more than `most`.
     pub(crate) const fn at_most(self, most: T) -> Self {
         Self { most: Some(most), ..self }
     }
@@ -213,12 +213,12 @@ pub(crate) const fn count() -> Count {
 }
 
 impl Count {
-    /// This or less.
+    /// A parser that refuses more than `most`.
     pub(crate) const fn at_most(self, most: u32) -> Self {
         Self { most, ..self }
     }
 
-    /// This or more.
+    /// A parser that refuses less than `least`.
     pub(crate) const fn at_least(self, least: u32) -> Self {
         Self { least, ..self }
     }
@@ -367,7 +367,7 @@ impl<T: Word> ValueParser for Words<T> {
     }
 }
 
-/// What another takes, or a word for none.
+/// The values of another parser, or a word for none.
 pub(crate) struct Or<K> {
     word: &'static str,
     other: K,
@@ -399,7 +399,7 @@ impl<K: ValueParser> ValueParser for Or<K> {
     }
 }
 
-/// What another takes; without a value it is left open, or has no meaning.
+/// The values of another parser; a setting without a value is left open, or has no meaning.
 pub(crate) struct Open<K>(K);
 
 impl<K: ValueParser> ValueParser for Open<K> {

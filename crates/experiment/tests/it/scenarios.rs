@@ -56,7 +56,7 @@ fn the_buffer_follows_from_rate_and_mean_round_trip_time() {
     assert_eq!(only("[bottleneck]\nbuffer_packets = 7\n").bottleneck.buffer_packets, 7);
 }
 
-/// Not more than the transfers' length, or the receiver's window, is sent at once.
+/// A flow sends at most the transfers' length, or the receiver's window, at once.
 #[test]
 fn a_large_initial_window_of_short_transfers_is_accepted() {
     only("[flows]\ninitial_window = 1e8\nworkload = \"transfers\"\ntransfer_segments = 1000\n");

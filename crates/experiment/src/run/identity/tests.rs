@@ -36,7 +36,7 @@ mod earlier {
     }
 }
 
-/// The same of a later version, in which a setting has moved again, and one was added.
+/// The section of a later version, in which a setting has moved again, and one was added.
 mod later {
     use quiclab_units::Duration;
 
