@@ -6,7 +6,7 @@ use quiclab_units::shown;
 
 /// One handshake.
 pub struct AnswerRow<'a> {
-    /// Whose it is: the server's address, with what tells it from others.
+    /// The server's address, with what tells the handshake from others.
     pub server: String,
     /// The name that the client asked for.
     pub server_name: Option<&'a str>,

@@ -190,22 +190,22 @@ pub(crate) fn column_of(metric: &str) -> &'static Column {
     COLUMNS.iter().find(|column| column.metric == metric).expect("the pictures name columns that there are")
 }
 
-/// Those of the tables of an experiment; the others stand below them.
+/// Columns of an experiment's tables; the others stand below them.
 pub(crate) fn main_columns() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| matches!(column.place, Place::Brief | Place::Main))
 }
 
-/// Those of the handshake.
+/// Columns of the handshake.
 pub(crate) fn handshake_columns() -> impl Iterator<Item = &'static Column> {
     handshake::HANDSHAKE.iter()
 }
 
-/// Those of what the hosts did.
+/// Columns of what the hosts did.
 pub(crate) fn host_columns() -> impl Iterator<Item = &'static Column> {
     host::COLUMNS.iter()
 }
 
-/// Those of every metric of the whole flow; handshake and phases have tables of their own.
+/// Columns of every metric of the whole flow; handshake and phases have tables of their own.
 pub(crate) fn whole_columns() -> impl Iterator<Item = &'static Column> {
     WHOLE.iter()
 }

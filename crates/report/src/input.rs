@@ -17,9 +17,9 @@ use crate::{interim_analyses::InterimAnalyses, packet_summary::PacketSummary, pa
 pub struct ReportInput {
     /// Name of the experiment, for example `quic-steps/baseline`.
     pub experiment: String,
-    /// What it measures, in a line.
+    /// What the experiment measures, in a line.
     pub title: String,
-    /// Where it comes from.
+    /// Where the experiment comes from.
     pub source: Option<String>,
     /// The command that makes the runs again.
     pub command: String,
@@ -27,17 +27,17 @@ pub struct ReportInput {
     pub ranking: bool,
     /// The runs, in the order of the plan.
     pub runs: Vec<RunRow>,
-    /// What failed.
+    /// The runs that failed.
     pub failures: Vec<FailureRow>,
     /// What others published.
     pub published: Vec<Published>,
-    /// What must hold.
+    /// The claims that must hold.
     pub expectations: Vec<Expectation>,
-    /// What must hold of runs that are not part of this plan.
+    /// The claims about runs that are not part of this plan.
     pub expectations_left_out: Vec<Expectation>,
     /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
     pub looks: Option<InterimAnalyses>,
-    /// Where runs were repeated until a metric was known well enough.
+    /// The metric that was to be known well enough, where runs were repeated until it was.
     pub until: Option<Until>,
     /// The figures that the file asks for besides the usual ones.
     pub figures: Vec<FigureSpec>,
@@ -72,13 +72,13 @@ impl MachineLimits {
 pub struct RunRow {
     /// Name of its record.
     pub folder: String,
-    /// Its settings.
+    /// The settings of the run.
     pub run: Run,
     /// What it was made with.
     pub versions: Versions,
     /// When it began, in milliseconds since 1970, where time was real.
     pub started_unix_ms: Option<u64>,
-    /// Its metrics and warnings.
+    /// The run's metrics and warnings.
     pub metrics: RunMetrics,
     /// The server's packets at the sender's tap, in order of capture: nanoseconds since the first, and bytes of all
     /// frames up to and including this one. `None` where the report draws no packet-time picture of this run.

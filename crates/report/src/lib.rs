@@ -1,8 +1,9 @@
-//! From the metrics of runs, and from verdicts of interoperation, to what a person looks at: tables, JSON, one
+//! Turns the metrics of runs, and verdicts of interoperation, into what a person looks at: tables, JSON, one
 //! self-contained HTML page.
 //!
-//! Knows neither files nor processes: the same input gives the same bytes. Read [`ReportInput`], then the `render_*`
-//! functions. A new column is an entry in `columns`, a new picture a file in `figures` and a line in its list.
+//! This crate knows neither files nor processes: the same input gives the same bytes. Read [`ReportInput`], then
+//! the `render_*` functions. A new column is an entry in `columns`, a new picture a file in `figures` and a line in
+//! its list.
 
 mod analysis;
 mod answers;

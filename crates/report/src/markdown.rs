@@ -88,7 +88,7 @@ const BRIEF: [&str; 4] = ["train_share_of_packets_le_5", "train_max_packets", "d
 
 /// GitHub and GitLab take no longer comment (GitLab takes a million characters).
 const MOST_IN_A_COMMENT: usize = 65_536;
-/// Left for what says that something was left out, and for what others write around it.
+/// Characters left for the note that something was left out, and for what others write around the comment.
 const RESERVE: usize = 1_500;
 /// Part of a comment's length that verdicts and notes take at most.
 const MOST_IN_WORDS: usize = 20_000;

@@ -16,7 +16,7 @@ pub struct PacketSummary {
     pub facts: PacketFacts,
     /// The server's first packet, since the first packet at the tap.
     pub server_start_ns: u64,
-    /// Where the page with its packets is, from the report. `None`: it was not written.
+    /// Path of the page with the packets, from the report; `None` where it was not written.
     pub page: Option<String>,
     /// What the packets show over time, for pictures.
     pub over_time: OverTime,

@@ -42,9 +42,9 @@ pub enum Mover {
 /// One stage of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageSummary {
-    /// Its direction and its name: `to_client.loss`.
+    /// Direction and name of the stage: `to_client.loss`.
     pub place: String,
-    /// What implements it, such as `drop_tail`.
+    /// What implements the stage, such as `drop_tail`.
     pub kind: String,
     /// The rule by which it drops datagrams for what they hold; `None` where it has none.
     pub rule: Option<RuleSummary>,

@@ -7,9 +7,9 @@ use crate::{columns::COLUMNS, number::number};
 /// A metric as people read it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shown {
-    /// Its name in words.
+    /// Name of the quantity in words.
     pub words: String,
-    /// Its unit; empty for shares and counts.
+    /// Unit of the quantity; empty for shares and counts.
     pub unit: String,
     /// What a value is divided by to be in that unit.
     pub divisor: f64,

@@ -12,11 +12,11 @@ use crate::{
 
 /// One thing that senders are ranked by.
 pub(crate) struct Criterion {
-    /// What stands above it, with the unit.
+    /// The heading, with the unit.
     pub heading: &'static str,
-    /// Its value of one run.
+    /// The criterion's value of one run.
     value: fn(&Metrics, &Settings) -> Option<f64>,
-    /// True: more is better.
+    /// Whether more is better.
     more_is_better: bool,
     /// Digits behind the point.
     decimals: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Ranking {
 
 /// One sender.
 pub(crate) struct Ranked {
-    /// Its group.
+    /// Name of the sender's group.
     pub label: String,
     /// Mean over the runs, and place among all from 1, by criterion; `None` where nothing was measured, which ranks last.
     pub places: [(Option<f64>, usize); CRITERIA.len()],

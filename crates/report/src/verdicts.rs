@@ -153,20 +153,20 @@ fn by_rule<'a, 'b>(all: &'b [(&'a str, GroupVerdict)]) -> Vec<(&'static str, Vec
 
 /// A rule that applies to runs of a group.
 pub(crate) struct GroupVerdict {
-    /// That of the first of them.
+    /// The verdict on the first of the runs.
     pub verdict: Verdict,
-    /// How many they are.
+    /// Number of runs to which the rule applies.
     pub runs: usize,
     /// Number of runs to which the rule could be applied.
     pub judged: usize,
-    /// How many runs the group has.
+    /// Number of runs in the group.
     pub all: usize,
-    /// The page with the packets of the first of them, and its server's first packet there.
+    /// The page with the packets of the first of the runs, and the time of its server's first packet there.
     page: Option<(String, u64)>,
 }
 
 impl GroupVerdict {
-    /// Where to look.
+    /// Link to the place that shows the verdict.
     fn link(&self) -> Option<String> {
         let (page, start_ns) = self.page.as_ref()?;
         Some(match self.verdict.at_ns {

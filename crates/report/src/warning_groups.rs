@@ -7,9 +7,9 @@ const MOST_APART: usize = 6;
 
 /// One warning, and where it was given.
 pub(crate) struct WarningGroup<'a> {
-    /// Its stable name.
+    /// Stable name of the warning.
     pub code: String,
-    /// Every row that has it, in the order of the rows; at least one.
+    /// Every row that has the warning, in the order of the rows; at least one.
     pub rows: Vec<(&'a Group<'a>, GroupWarning)>,
 }
 

@@ -24,7 +24,7 @@ pub struct AnalysisInput {
 /// One capture.
 #[derive(Clone, Debug)]
 pub struct AnalyzedCapture {
-    /// Its file, as it was given.
+    /// The capture's file, as it was given.
     pub file: String,
     /// The analysis of the capture.
     pub analysis: CaptureAnalysis,

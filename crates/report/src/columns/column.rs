@@ -5,34 +5,34 @@ use quiclab_metrics::{Metrics, Summary};
 /// One metric as it is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
-    /// Its name in `metrics.json`.
+    /// Name of the metric in `metrics.json`.
     pub metric: &'static str,
-    /// What stands above it, with the unit.
+    /// The heading, with the unit.
     pub heading: &'static str,
-    /// Its value in the unit of `metrics.json`.
+    /// The metric's value in the unit of `metrics.json`.
     pub value: Value,
     /// What the value is divided by to be shown.
     pub divisor: f64,
     /// Digits behind the point.
     pub decimals: usize,
-    /// Which tables have it.
+    /// The tables that have the column.
     pub place: Place,
 }
 
-/// Which tables have a column.
+/// The tables that have a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// All, also those of the terminal.
+    /// All tables, also those of the terminal.
     Brief,
-    /// Those of pages and files.
+    /// The tables of pages and files.
     Main,
-    /// Only those that have every metric.
+    /// The tables that have every metric.
     Detail,
-    /// That of the phases of a transfer.
+    /// The table of the phases of a transfer.
     Phase,
-    /// That of handshakes.
+    /// The table of handshakes.
     Handshake,
-    /// That of what hosts did.
+    /// The table of what hosts did.
     Host,
 }
 

@@ -4,7 +4,7 @@ use super::column::{Column, Place, Value, count};
 
 const HOST: Place = Place::Host;
 
-/// Those that exist where time is real.
+/// The columns of runs in real time.
 pub(super) const COLUMNS: &[Column] = &[
     column("server_cpu_s_per_gb", "server: CPU s/GB", |metrics| metrics.server_cpu_s_per_gb, 2),
     column("client_cpu_s_per_gb", "client: CPU s/GB", |metrics| metrics.client_cpu_s_per_gb, 2),

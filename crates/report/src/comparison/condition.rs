@@ -23,9 +23,9 @@ pub struct Condition {
 /// What a metric of B is held against, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
-    /// This many times the metric of A.
+    /// A multiple of the metric of A.
     Ratio(f64),
-    /// This much more than the metric of A.
+    /// A value so much above the metric of A.
     Difference(f64),
     /// A plain number.
     Value(f64),
@@ -37,7 +37,7 @@ enum Limit {
 pub enum ConditionOutcome {
     /// The condition is not true of B, and that is not chance.
     Passes,
-    /// It is true of B, and that is not chance.
+    /// The condition is true of B, and that is not chance.
     Fails,
     /// The runs are too few, or scatter too much, to tell.
     Undecided,
@@ -52,13 +52,13 @@ pub struct Judgement {
     pub condition: String,
     /// Name of the runs.
     pub label: String,
-    /// What came of it.
+    /// The outcome of the condition.
     pub outcome: ConditionOutcome,
     /// The numbers, or why there are none.
     pub numbers: String,
     /// Estimate of B over A, of B less A, or of B, as the condition has it; `None` where nothing could be estimated.
     pub estimate: Option<f64>,
-    /// Where the true value is, at the level of the conditions.
+    /// Confidence interval of the true value, at the level of the conditions.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -33,38 +33,38 @@ pub(super) struct Values {
 pub struct SideNumbers {
     /// Runs that have a value.
     pub count: usize,
-    /// Their mean, in the unit of the metric.
+    /// Mean of the runs, in the unit of the metric.
     pub mean: f64,
-    /// Their standard deviation; `None` of a single one.
+    /// Standard deviation of the runs; `None` of a single run.
     pub standard_deviation: Option<f64>,
-    /// Their median.
+    /// Median of the runs.
     pub median: f64,
-    /// The smallest.
+    /// Smallest value.
     pub minimum: f64,
-    /// The largest.
+    /// Largest value.
     pub maximum: f64,
     /// Seed and value of each run.
     pub values: Vec<(u64, f64)>,
 }
 
-/// B less A.
+/// Numbers of the difference, B less A.
 #[derive(Clone, Debug, Serialize)]
 pub struct DifferenceNumbers {
     /// The mean difference, in the unit of the metric.
     pub mean: f64,
     /// The means of A and of B that it is the difference of: of the pairs where there are any, otherwise of all runs.
     pub means: [f64; 2],
-    /// Where the true one is, for this metric by itself; `None` where nothing was repeated.
+    /// Confidence interval of the difference, for this metric by itself; `None` where nothing was repeated.
     pub interval: Option<(f64, f64)>,
     /// The mean difference as a share of the mean of A in `means`; `None` where that is 0.
     pub relative: Option<f64>,
     /// The p-value of "no difference", for this metric by itself; `None` where nothing was repeated.
     pub p: Option<f64>,
-    /// The same, corrected for the number of metrics.
+    /// The p-value `p`, corrected for the number of metrics.
     pub p_corrected: Option<f64>,
     /// The smallest true difference that would have been shown in four comparisons of five.
     pub smallest_detectable: Option<f64>,
-    /// The same as a share of the mean of A in `means`.
+    /// `smallest_detectable` as a share of the mean of A in `means`.
     pub smallest_detectable_relative: Option<f64>,
     /// Pearson's correlation of the pairs: what pairing gained. `None` without pairs, or where a side does not vary.
     pub correlation: Option<f64>,
@@ -84,7 +84,7 @@ pub enum Change {
     Higher,
     /// A difference is shown: less, of a metric that has no better direction.
     Lower,
-    /// Equal in every pair.
+    /// The metric is equal in every pair.
     Same,
     /// No difference is shown.
     NoneShown,
@@ -97,7 +97,7 @@ pub enum Change {
 /// A metric of two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Name of the metric.
     pub metric: &'static str,
     /// The metric in words, with the unit in which tables show it.
     pub heading: &'static str,

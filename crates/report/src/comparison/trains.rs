@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// Where two runs with the same seed begin to send in other trains.
+/// The place where two runs with the same seed begin to send in other trains.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainDifference {
     /// Name of the settings.

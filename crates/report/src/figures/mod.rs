@@ -61,7 +61,7 @@ pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
     asked.chain(draw_all(&scene)).map(|figure| (figure.id.clone(), plot::file(&figure))).collect()
 }
 
-/// Those of a report. Where nothing was captured there are none of packets.
+/// Draws the figures of a report. Where nothing was captured there are none of packets.
 pub(crate) fn draw_all(scene: &Scene) -> Vec<Figure> {
     let is_captured = is_captured(scene.groups) || !scene.alone.is_empty();
     let is_drawn = |needs: Needs| is_captured || needs == Needs::Runs;

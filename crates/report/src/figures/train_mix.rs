@@ -73,7 +73,7 @@ fn mix(group: &Group) -> Mix {
     mix_if_any(group).unwrap_or_default()
 }
 
-/// The same; `None` where no packet is in a train.
+/// The share of each class, over all runs of a group; `None` where no packet is in a train.
 pub(crate) fn mix_if_any(group: &Group) -> Option<Mix> {
     let mut packets = [0_u64; CLASSES.len()];
     for (length, trains) in group.runs.iter().flat_map(|run| &run.metrics.distributions.trains) {

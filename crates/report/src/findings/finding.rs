@@ -14,18 +14,18 @@ pub struct Finding {
     /// Where the claim comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The metric it is judged by.
+    /// The metric by which the claim is judged.
     pub metric: String,
-    /// The runs it is about; `None` where there are none.
+    /// The runs that the claim is about; `None` where there are none.
     pub of: Option<Side>,
-    /// Which side of the number is right.
+    /// The side of the number on which the mean must be.
     pub bound: Bound,
     /// Number that the mean is held against, in the unit of the metric, or a factor of `with`.
     pub number: f64,
-    /// Where there is `with`: whether `number` is a factor of it, or what lies between the two.
+    /// How `number` compares `of` with `with`: as a factor, or as the difference of the two.
     #[serde(skip_serializing_if = "is_ratio")]
     pub compared_as: Compared,
-    /// The runs it is compared with; `None` for a plain number.
+    /// The runs that `of` is compared with; `None` for a plain number.
     pub with: Option<Side>,
     /// What the verdict rests on; `None` where nothing was measured.
     pub judged_by: Option<Basis>,
@@ -45,7 +45,7 @@ pub struct Finding {
     /// How the metric is shown to people.
     #[serde(skip)]
     pub(crate) shown: Shown,
-    /// The groups of runs in it, by their places in the report.
+    /// The groups of runs in the finding, by their places in the report.
     #[serde(skip)]
     pub(crate) groups: Vec<usize>,
 }
@@ -59,7 +59,7 @@ pub struct Side {
     pub count: usize,
     /// Mean of the metric.
     pub mean: f64,
-    /// Its standard deviation; `None` of a single run.
+    /// Standard deviation of the metric; `None` of a single run.
     pub standard_deviation: Option<f64>,
 }
 

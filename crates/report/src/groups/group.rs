@@ -24,11 +24,11 @@ pub(crate) struct Group<'a> {
 /// A warning, and which runs of a group have it.
 #[derive(Clone)]
 pub(crate) struct GroupWarning {
-    /// Its stable name.
+    /// Stable name of the warning.
     pub code: String,
-    /// The sentence of the first run that has it.
+    /// The sentence of the first run that has the warning.
     pub message: String,
-    /// How many of the runs have it.
+    /// Number of runs that have the warning.
     pub runs: usize,
 }
 

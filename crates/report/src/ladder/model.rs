@@ -20,7 +20,7 @@ pub struct Ladder {
 /// The handshake of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct LadderConnection {
-    /// Its addresses.
+    /// The addresses of the connection.
     pub name: String,
     /// The datagrams, in the order in which they were sent, as far as that was seen.
     pub datagrams: Vec<LadderDatagram>,
@@ -28,7 +28,7 @@ pub struct LadderConnection {
     pub marks: Vec<LadderMark>,
     /// Datagrams behind the last one that is drawn.
     pub left_out: usize,
-    /// Where it was captured.
+    /// Where the connection was captured.
     pub taps: LadderTaps,
 }
 
@@ -47,11 +47,11 @@ pub enum LadderTaps {
 pub struct LadderMark {
     /// The end at which it happened.
     pub side: Role,
-    /// When: nanoseconds since the first datagram.
+    /// Time of the event, in nanoseconds since the first datagram.
     pub time_ns: u64,
-    /// Time until which it lasted, in nanoseconds since the first datagram; `None` of a moment.
+    /// Time until which the event lasted, in nanoseconds since the first datagram; `None` of a moment.
     pub until_ns: Option<u64>,
-    /// What it is.
+    /// The kind of event.
     pub kind: LadderMarkKind,
     /// What happened, in words.
     pub words: String,
@@ -68,14 +68,14 @@ pub enum LadderMarkKind {
     LoggedTimeout,
     /// A datagram that was sent on a timeout.
     Probe,
-    /// It waited for its amplification limit.
+    /// The server waited for its amplification limit.
     Blocked,
 }
 
 /// One datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LadderDatagram {
-    /// Who sent it.
+    /// The end that sent the datagram.
     pub sender: Role,
     /// When it passed the tap nearer to its sender or, with one tap, that one: nanoseconds since the first.
     pub sent_ns: u64,

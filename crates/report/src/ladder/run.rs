@@ -12,9 +12,9 @@ use crate::{
 /// The run whose handshake is shown.
 #[derive(Clone, Debug)]
 pub struct LadderRun {
-    /// Its settings.
+    /// The settings of the run.
     pub run: Run,
-    /// Its metrics and warnings; `None` of a run that failed.
+    /// The run's metrics and warnings; `None` of a run that failed.
     pub metrics: Option<RunMetrics>,
     /// What the path did.
     pub path: PathSummary,

@@ -35,16 +35,16 @@ pub struct LookPacket {
     pub rtt_ns: Option<u64>,
     /// Bytes of streams in it that arrive for the first time.
     pub new_stream_bytes: u64,
-    /// Its QUIC packets and frames, in words.
+    /// QUIC packets and frames of the packet, in words.
     pub content: String,
 }
 
 /// One transfer.
 #[derive(Clone, Debug)]
 pub struct LookTransfer {
-    /// What it is called.
+    /// Name of the transfer.
     pub name: String,
-    /// Where its packets were seen.
+    /// Where the packets of the transfer were seen.
     pub tap: String,
     /// Time of the server's first packet.
     pub server_start_ns: u64,

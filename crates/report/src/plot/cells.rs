@@ -15,7 +15,7 @@ const GAP: f64 = 18.0;
 const BAR: f64 = 16.0;
 /// Ground of a cell without a colour.
 const MISSING: &str = "#e4e4e4";
-/// Right of the area, where there is a bar: its numbers and its title.
+/// Space right of the area for the numbers and the title of a bar of colours.
 pub(super) const SPACE: f64 = 110.0;
 
 impl Cells {

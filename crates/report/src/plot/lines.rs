@@ -138,7 +138,7 @@ fn short(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// The same line with fewer points, where there are more than can be seen.
+/// The points of a line, fewer of them where there are more than can be seen.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= MOST_POINTS {
         return points.to_vec();

@@ -175,7 +175,7 @@ impl Line {
         Self::with_gaps(place, points.into_iter().map(|(x, y)| (x, Some(y))).collect())
     }
 
-    /// The same, where values can be missing.
+    /// The line of the group at `place`, where values can be missing.
     pub fn with_gaps(place: usize, points: Vec<(f64, Option<f64>)>) -> Self {
         Self { points, dash: style::dash(place), width: 1.8, is_stepped: false, mark: None }
     }
@@ -236,7 +236,7 @@ impl Quartiles {
     /// Ends of the whiskers and of the box, and the median, as shares of the values.
     const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
-    /// Those of ascending values; `None` where there are none.
+    /// Quartiles of ascending values; `None` where there are none.
     pub fn of(ascending: &[f64]) -> Option<Self> {
         let mut values = [0.0; 5];
         for (value, share) in values.iter_mut().zip(Self::SHARES) {

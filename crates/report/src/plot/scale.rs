@@ -1,4 +1,4 @@
-//! From values to places on an axis, and the values that get a label.
+//! Scales: places of values on an axis, and the values that get a label.
 
 use super::{
     layout::{FONT, RIGHT, WIDTH},
@@ -21,14 +21,14 @@ const SLANT: (f64, f64) = (0.574, 0.819);
 pub(super) enum Scale<'a> {
     /// The smallest and the largest value.
     Linear(f64, f64),
-    /// The same, of decadic logarithms.
+    /// Decadic logarithms of the smallest and the largest value.
     Logarithmic(f64, f64),
     /// Names beside each other; of the axis on the left the first is at the top.
     Names(&'a [String]),
 }
 
 impl<'a> Scale<'a> {
-    /// Those of a plot, x and y.
+    /// The scales of a plot's axes, x and y.
     pub(super) fn of_axes(plot: &'a Plot) -> [Self; 2] {
         [Self::of(&plot.x, &extent(plot, 0)), Self::of(&plot.y, &extent(plot, 1))]
     }

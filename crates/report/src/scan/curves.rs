@@ -45,7 +45,7 @@ pub(super) fn curves(values: Values, none: &str, published: impl Fn(&str) -> Opt
     (kept.into_iter().map(curve).collect(), said)
 }
 
-/// Those with the most values, in order of name; where others are left out, a sentence with their number.
+/// The keys with the most values, in order of name; where others are left out, a sentence with their number.
 pub(super) fn largest<'a>(values: Values<'a>, most: usize) -> (Vec<(Key<'a>, Vec<f64>)>, String) {
     let mut all: Vec<_> = values.into_iter().collect();
     all.sort_by(|(one_key, one), (other_key, other)| other.len().cmp(&one.len()).then(one_key.cmp(other_key)));

@@ -11,7 +11,7 @@ pub struct ScanReportRow {
     pub rank: Option<u64>,
     /// Group of the target, to compare with others, such as `popular` and `unpopular`.
     pub group: Option<String>,
-    /// Who runs the server. `None` is what the study calls others.
+    /// The network that runs the server; `None` is what the study calls others.
     pub cdn: Option<String>,
     /// Where the server is: the code of an airport.
     pub location: Option<String>,
@@ -27,7 +27,7 @@ pub struct ScanReportRow {
     pub first_rtt_ns: Option<u64>,
     /// ACK Delay of the first ACK frame in an Initial packet.
     pub initial_ack_delay_ns: Option<u64>,
-    /// The same in a Handshake packet.
+    /// ACK Delay of the first ACK frame in a Handshake packet.
     pub handshake_ack_delay_ns: Option<u64>,
     /// `completed` where the handshake completed. Rows of captures have no outcome: give `completed` where `is_complete` is true.
     pub outcome: Option<String>,

@@ -16,7 +16,7 @@ pub struct ScenarioReport {
     pub experiment: String,
     /// What it measures, in a line.
     pub title: String,
-    /// Where it comes from.
+    /// Where the experiment comes from.
     pub source: Option<String>,
     /// The command that makes the runs again.
     pub command: String,
@@ -55,11 +55,11 @@ impl ScenarioReport {
 pub struct ScenarioRow {
     /// Name of its record.
     pub folder: String,
-    /// Its identity.
+    /// The identity of the run.
     pub id: String,
-    /// Which repetition it is, from 1.
+    /// The number of the repetition, from 1.
     pub repetition: u32,
-    /// Its seed.
+    /// The seed of the run.
     pub seed: u64,
     /// Every setting as text.
     pub settings: BTreeMap<String, String>,

@@ -44,7 +44,7 @@ pub(crate) fn of_run(page: &RunPage) -> Markup {
     }
 }
 
-/// Those that were called most, and the sum of the others.
+/// The calls that were made most, and the sum of the others.
 fn most_frequent(calls: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
     let mut all: Vec<(String, u64)> = calls.iter().map(|(name, count)| (name.clone(), *count)).collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

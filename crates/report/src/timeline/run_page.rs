@@ -9,9 +9,9 @@ use quiclab_metrics::{PacketFacts, RunMetrics, SenderLog, SeriesPoint, Timeline}
 pub struct RunPage {
     /// Name of its record.
     pub record: String,
-    /// Its settings.
+    /// The settings of the run.
     pub run: Run,
-    /// Its metrics and warnings.
+    /// The run's metrics and warnings.
     pub metrics: RunMetrics,
     /// Packets of the server and the queue between the taps.
     pub timeline: Timeline,
@@ -29,9 +29,9 @@ pub struct RunPage {
     pub path: Option<PathSummary>,
     /// What the hosts did; `None` where they were not sampled.
     pub host: Option<HostPictures>,
-    /// Where the page with the run's handshake is; `None` where there is none.
+    /// Path of the page with the run's handshake; `None` where there is none.
     pub ladder: Option<String>,
-    /// Where the page with its packets is; `None` where there is none.
+    /// Path of the page with the run's packets; `None` where there is none.
     pub look: Option<String>,
     /// What its packets tell one by one; `None`: nobody looked.
     pub facts: Option<PacketFacts>,

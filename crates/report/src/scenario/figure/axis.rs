@@ -35,7 +35,7 @@ pub(super) struct Values {
 }
 
 impl Across {
-    /// That of a figure.
+    /// The horizontal axis of a figure.
     pub(super) fn of(spec: &FigureSpec, members: &[Member], labels: &Labels) -> Self {
         if spec.x == TIME {
             return Self::Time;
@@ -44,7 +44,7 @@ impl Across {
         if values.numbers.is_empty() { Self::Names(values) } else { Self::Numbers(values) }
     }
 
-    /// Where a member is.
+    /// Place of a member on the axis.
     pub(super) fn place(&self, settings: &BTreeMap<String, String>) -> Option<f64> {
         match self {
             Self::Time => None,
@@ -78,7 +78,7 @@ impl Across {
 }
 
 impl Values {
-    /// Those of the setting `key`. `title` takes the place of its name and unit.
+    /// The values of the setting `key`. `title` takes the place of its name and unit.
     pub(super) fn of(key: &str, title: Option<&str>, members: &[Member], labels: &Labels) -> Self {
         let mut texts: Vec<String> = Vec::new();
         for text in members.iter().filter_map(|member| member.settings.get(key)) {
