@@ -33,16 +33,16 @@ pub struct Client {
     received: [BTreeSet<u64>; 2],
     /// Handshake packets that came before the ServerHello.
     early: BTreeSet<u64>,
-    /// It has sent a Handshake packet, and with it discarded the keys of Initial packets (RFC 9001, section 4.9.1).
+    /// Whether the client has sent a Handshake packet, and with it discarded the keys of Initial packets (RFC 9001, section 4.9.1).
     is_initial_discarded: bool,
     is_request_sent: bool,
-    /// A Handshake packet of its own was acknowledged: the server knows its address.
+    /// Whether a Handshake packet of the client was acknowledged: the server knows its address.
     is_known_to_server: bool,
     last_eliciting: Time,
     /// When the timer was last set with nothing in flight.
     timer_set: Time,
     timeouts: u32,
-    /// Its first sample.
+    /// The client's first sample.
     pub first_sample: Option<Duration>,
     /// When the response began to arrive.
     pub first_byte: Option<Time>,

@@ -15,7 +15,7 @@ pub const OVERHEAD_BYTES: u64 = 110;
 pub const ROOM_BYTES: u64 = FULL_BYTES - OVERHEAD_BYTES;
 /// A ServerHello with X25519: 90 B; with a share of ML-KEM-768, 1088 B more.
 pub const SERVER_HELLO_BYTES: u64 = 90;
-/// The same where the ClientHello took two datagrams, as it has a share of ML-KEM-768.
+/// A ServerHello where the ClientHello took two datagrams, as it has a share of ML-KEM-768.
 pub const LARGE_SERVER_HELLO_BYTES: u64 = SERVER_HELLO_BYTES + 1088;
 /// EncryptedExtensions with transport parameters, the Certificate message without its chain, CertificateVerify with ECDSA, Finished.
 pub const OTHER_HANDSHAKE_BYTES: u64 = 110 + 13 + 80 + 36;
@@ -36,13 +36,13 @@ pub struct FromClient {
     pub hello: Option<u32>,
     /// Numbers of the server's datagrams of which an Initial packet arrived; `None` without an ACK frame.
     pub initial_acks: Option<BTreeSet<u64>>,
-    /// The same for Handshake packets.
+    /// Numbers of the server's datagrams of which a Handshake packet arrived; `None` without an ACK frame.
     pub handshake_acks: Option<BTreeSet<u64>>,
-    /// It has a Handshake packet, which proves the client's address (RFC 9000, section 8.1).
+    /// Whether the datagram has a Handshake packet, which proves the client's address (RFC 9000, section 8.1).
     pub has_handshake: bool,
     /// Finished and the first request.
     pub has_request: bool,
-    /// It asks for an acknowledgment.
+    /// Whether the datagram asks for an acknowledgment.
     pub is_eliciting: bool,
     /// Sent by an expired timer.
     pub is_probe: bool,

@@ -21,7 +21,7 @@ pub struct Handshake {
     pub first_byte_ns: Option<u64>,
     /// The client's first sample of the round-trip time.
     pub first_sample_ns: Option<u64>,
-    /// Its probe timeout after that: three times the sample.
+    /// The client's probe timeout after its first sample: three times the sample.
     pub first_pto_ns: Option<u64>,
     /// Datagrams that the client's timer sent.
     pub client_probes: u32,

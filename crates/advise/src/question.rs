@@ -91,14 +91,14 @@ impl std::error::Error for QuestionError {}
 pub enum FirstAck {
     /// Nothing: its first datagram has the acknowledgment and the ServerHello.
     Wait,
-    /// It acknowledges at once, in a datagram of its own.
+    /// The server acknowledges at once, in a datagram of its own.
     Instant,
-    /// The same, in a datagram padded to 1200 B.
+    /// The server acknowledges at once, in a datagram padded to 1200 B.
     Padded,
 }
 
 impl FirstAck {
-    /// Its name.
+    /// Name of the behaviour.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wait => "wait",
@@ -137,7 +137,7 @@ impl Loss {
 /// A client and its probe timeout before the first sample, as ReACKed QUICer (table 4) found it in 2024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedClient {
-    /// Its name.
+    /// Name of the client.
     pub name: &'static str,
     /// The timeout.
     pub default_pto: Duration,

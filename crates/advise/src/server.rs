@@ -136,7 +136,7 @@ impl Server {
         answers
     }
 
-    /// It has its certificate.
+    /// Notes that the server has its certificate, and sends what waited for it.
     pub fn ready(&mut self, now: Time) -> Vec<FromServer> {
         self.is_ready = true;
         self.send(now)

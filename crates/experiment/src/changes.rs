@@ -62,8 +62,8 @@ impl Assignment {
 }
 
 impl Changes {
-    /// Others win key by key: a key that they set, or make an axis, loses its value and its axis here. So does one that says the same in
-    /// another way, such as a buffer in packets instead of bandwidth-delay products.
+    /// Both changes together, of which `others` win key by key: a key that they set, or make an axis, loses its value and its axis here. So does
+    /// one that says the same in another way, such as a buffer in packets instead of bandwidth-delay products.
     pub(crate) fn overridden_by(self, others: Self) -> Self {
         let is_set = |key: &str| others.values_of(key).next().is_some();
         let is_replaced = |key: &String| {

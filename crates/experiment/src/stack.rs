@@ -299,7 +299,7 @@ impl StackManifest {
         Ok(manifest)
     }
 
-    /// This stack with every other combination of its build's options, such as `quiche-0.24 profile=dev`; each with those of its options
+    /// The stack with every other combination of its build's options, such as `quiche-0.24 profile=dev`; each with those of its options
     /// that are not the usual ones.
     pub fn variants(&self) -> Vec<(BTreeMap<String, String>, StackManifest)> {
         let mut all = vec![(BTreeMap::new(), self.clone())];

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 /// Crates of this workspace whose code decides about a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Rooms<'a> {
-    /// Their folders below the workspace's, such as `crates/sim`.
+    /// The folders of the crates below the workspace's, such as `crates/sim`.
     pub folders: &'a [&'a str],
     /// Libraries that they compute with, and so do the libraries that these use: their exact versions count.
     pub computing: &'a [&'a str],
@@ -45,7 +45,7 @@ pub enum FingerprintError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Read {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
         /// Why.
         source: io::Error,
@@ -53,7 +53,7 @@ pub enum FingerprintError {
     /// A file does not hold what it should.
     #[error("{}: {what}", path.display())]
     Content {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong.
         what: String,

@@ -11,7 +11,7 @@ use crate::{
 
 /// A file of a crate.
 pub struct Module {
-    /// Its path in the crate, such as `tcp::sender`; empty for the root.
+    /// Path of the module in the crate, such as `tcp::sender`; empty for the root.
     pub name: String,
     /// Where it is.
     pub path: PathBuf,

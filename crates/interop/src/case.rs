@@ -13,7 +13,7 @@ use crate::{checks::Reasons, facts::Facts};
 pub struct Case {
     /// Name of the case.
     pub name: &'static str,
-    /// Its letters in the matrix.
+    /// Letters of the case in the matrix.
     pub abbreviation: &'static str,
     /// What has to happen, in a sentence.
     pub description: &'static str,

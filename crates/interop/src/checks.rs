@@ -33,8 +33,8 @@ impl Reasons {
         self.unsupported.get_or_insert(role);
     }
 
-    /// This end has said in its packets that it does not do what the case is about. Nothing else counts then: neither what else happened, nor
-    /// that its peer says "not supported".
+    /// Notes that an end has said in its packets that it does not do what the case is about. Nothing else counts then: neither what else
+    /// happened, nor that its peer says "not supported".
     pub(crate) fn is_refused_by(&mut self, role: Role) {
         self.refused.get_or_insert(role);
     }

@@ -13,11 +13,11 @@ pub const EXIT_NOT_SUPPORTED: i32 = 127;
 /// How an endpoint ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was never started.
+    /// The endpoint was never started.
     NotStarted,
-    /// It ended with an exit status.
+    /// The endpoint ended with an exit status.
     Status(i32),
-    /// It was ended by a signal, as is usual for a server.
+    /// The endpoint was ended by a signal, as is usual for a server.
     Signal,
 }
 
@@ -38,7 +38,7 @@ pub struct EndpointFacts {
 pub enum Verdict {
     /// The packets and the files show that it passed.
     Succeeded,
-    /// They do not.
+    /// The packets or the files show that it failed.
     Failed {
         /// Sentences that say what was found, and what was expected; at least one.
         reasons: Vec<String>,

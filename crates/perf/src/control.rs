@@ -66,16 +66,16 @@ pub enum Answer {
 /// The other end does not do as it should.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// It cannot be reached, or went away.
+    /// The other end cannot be reached, or went away.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It said something else.
+    /// The other end sent something else.
     #[error("found {found:?}, expected a line of quiclab perf, version {VERSION}")]
     Foreign {
         /// The beginning of it.
         found: String,
     },
-    /// It does not want to: why, in its words and one line.
+    /// The other end refuses: why, in its words and one line.
     #[error("the server says: {0}")]
     Refused(String),
 }

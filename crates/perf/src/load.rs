@@ -27,7 +27,7 @@ pub struct Sizes {
 }
 
 impl Load {
-    /// Its name in the endpoint contract. `None`: it is what an endpoint does that is asked for nothing.
+    /// Name of the load in the endpoint contract. `None`: it is what an endpoint does that is asked for nothing.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Bulk(_) => None,

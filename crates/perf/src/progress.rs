@@ -20,7 +20,7 @@ pub struct Progress {
     pub connections: u64,
     /// Smoothed round-trip time of the newest connection, in nanoseconds; `None`: the stack does not say.
     pub rtt_ns: Option<u64>,
-    /// Its congestion window, in bytes.
+    /// Congestion window of the newest connection, in bytes; `None`: the stack does not say.
     pub window: Option<u64>,
     /// Packets that it declared lost so far.
     pub lost: Option<u64>,
@@ -36,7 +36,7 @@ impl Progress {
 /// What an endpoint wrote is not progress.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadProgress {
-    /// It is not a line of the contract.
+    /// The line is not one of the contract.
     #[error(
         "line {number} of the progress file: found {found:?}, expected an object with the fields of the contract: {why}"
     )]

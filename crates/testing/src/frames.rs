@@ -6,7 +6,7 @@ use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep, TcpHeader, UdpHead
 
 /// The server of every frame here.
 pub const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
-/// Its client.
+/// The client of every frame here.
 pub const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50_000);
 
 /// Ethernet and IPv4 from the server's address to the client's.

@@ -15,7 +15,7 @@ pub(crate) struct ColumnDescription {
 pub(crate) trait Row {
     /// The columns, in the order of the file.
     const COLUMNS: &'static [ColumnDescription];
-    /// The same row, of what lives as long as `'row`.
+    /// The type of the row whose fields live as long as `'row`.
     type Of<'row>: Row;
 
     /// Appends each field to its column; the columns are those of [`COLUMNS`](Self::COLUMNS).

@@ -7,7 +7,7 @@ use crate::row::row;
 pub struct Sample<'a> {
     /// The begin of the step, by the clock of the capture.
     pub time_ns: u64,
-    /// Its length.
+    /// The length of the step.
     pub duration_ns: u64,
     /// `server`, `client`, `agent`, or `machine`.
     pub of: &'a str,

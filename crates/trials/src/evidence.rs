@@ -45,12 +45,12 @@ const MISBEHAVIOUR: [&str; 3] = ["processes_left", "stray_files", "log_cut"];
 
 /// How a run ended.
 pub enum Ended {
-    /// It left a record.
+    /// The run left a record.
     Well {
         /// The record.
         folder: PathBuf,
     },
-    /// It did not.
+    /// The run left no record.
     Badly {
         /// What is known of it.
         folder: PathBuf,

@@ -24,7 +24,7 @@ pub struct OutputTail {
     pub role: &'static str,
     /// The file with all of it; `None` where it printed nothing.
     pub file: Option<PathBuf>,
-    /// Its last lines.
+    /// The last lines of the output.
     pub last_lines: Vec<String>,
     /// True where there is more before them.
     pub is_cut: bool,

@@ -14,7 +14,7 @@ const LARGEST: u32 = 8191;
 pub struct CpuList(Vec<u32>);
 
 impl CpuList {
-    /// Their numbers.
+    /// The numbers of the CPUs.
     pub fn numbers(&self) -> &[u32] {
         &self.0
     }

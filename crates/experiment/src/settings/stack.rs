@@ -94,7 +94,7 @@ words! {
     pub enum FirstAck {
         /// An acknowledgment at once, in a datagram as long as it needs.
         Instant = "instant",
-        /// The same in a datagram of at least 1200 bytes.
+        /// An acknowledgment at once, in a datagram of at least 1200 bytes.
         Padded = "padded",
         /// Nothing: the acknowledgment comes with the ServerHello.
         Wait = "wait",
@@ -114,9 +114,9 @@ words! {
 words! {
     /// Whether something is on or off.
     pub enum Switch {
-        /// It is on.
+        /// The feature is on.
         On = "on",
-        /// It is off.
+        /// The feature is off.
         Off = "off",
     }
 }

@@ -24,7 +24,7 @@ pub enum StageList {
     /// What the short form says: `path.rate`, `path.queue_limit_packets` and the like.
     #[default]
     Bottleneck,
-    /// These stages, the first one first; none where packets pass at once.
+    /// A list of stages, the first one first; empty where packets pass at once.
     Stages(Vec<StageSpec>),
 }
 

@@ -28,7 +28,7 @@ pub struct ConnectionFacts {
     pub client: SocketAddr,
     /// Address of the server.
     pub server: SocketAddr,
-    /// Time of its first packet.
+    /// Time of the connection's first packet.
     pub began: Time,
     /// When the handshake was complete first, and by what; `None` where nothing shows that it ever was.
     pub completed: Option<(Time, Completion)>,
@@ -46,7 +46,7 @@ pub struct ConnectionFacts {
     pub senders: [SenderFacts; 2],
     /// How often an address changed.
     pub migrations: u64,
-    /// Its paths, in the order of their first datagrams; at most 64.
+    /// Paths of the connection, in the order of their first datagrams; at most 64.
     pub paths: Vec<PathFacts>,
 }
 

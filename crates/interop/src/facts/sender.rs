@@ -65,9 +65,9 @@ pub struct SenderFacts {
     pub key_phase_packets: [u64; 2],
     /// Key updates, RFC 9001 section 6, as far as packets were decrypted with the new keys.
     pub key_updates: u64,
-    /// Its transport parameter, RFC 9000 section 18.2. `None` where it did not say, or where that could not be read.
+    /// The sender's transport parameter, RFC 9000 section 18.2. `None` where it did not say, or where that could not be read.
     pub initial_max_streams_bidi: Option<u64>,
-    /// Its transport parameter, RFC 9000 section 18.2: its peer must not move. `None` where that could not be read.
+    /// The sender's transport parameter, RFC 9000 section 18.2: its peer must not move. `None` where that could not be read.
     pub disables_active_migration: Option<bool>,
     /// Different CONNECTION_CLOSE frames, at most 16.
     pub closes: BTreeSet<CloseFacts>,

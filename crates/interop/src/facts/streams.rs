@@ -10,7 +10,7 @@ const MOST_STREAMS: usize = 1_000;
 pub struct StreamFacts {
     /// Bytes up to the highest offset.
     pub bytes: u64,
-    /// Its first 8 bytes as a number in network byte order. `None` where no frame held all of them.
+    /// The first 8 bytes as a number in network byte order. `None` where no frame held all of them.
     pub head: Option<u64>,
     /// Whether a frame said that the stream ends there (the FIN bit, RFC 9000 section 19.8).
     pub has_end: bool,

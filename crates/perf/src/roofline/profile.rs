@@ -42,7 +42,7 @@ const FUNCTIONS: usize = 10;
 /// A function, and how much of the time it was in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Function {
-    /// Its symbol. Rust's are demangled; the kernel's have "[kernel] " before them.
+    /// Symbol of the function. Rust's are demangled; the kernel's have "[kernel] " before them.
     pub name: String,
     /// Share of all samples of the end, 0 to 1.
     pub share: f64,

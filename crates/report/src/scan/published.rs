@@ -3,7 +3,7 @@
 
 use super::rows::OTHERS;
 
-/// Whose tables and figures these are.
+/// The study whose tables and figures these are.
 pub(super) const STUDY: &str = "ReACKed QUICer (IMC 2024)";
 
 /// What the study published of one CDN.

@@ -19,6 +19,27 @@ const FRAGMENTS: &[&str] = &["Again", "Also", "Here", "Likewise", "None", "Only"
 /// Crates in which doc comments are still such parts. Only ever remove one.
 const WITH_FRAGMENTS: &[&str] = &["quiclab"];
 
+/// Words that stand for something in the doc comment above.
+const PRONOUNS: &[&str] = &["It", "Its", "Others", "Their", "These", "They", "Whose"];
+
+/// Crates in which doc comments still begin with such words. Only ever remove one.
+const WITH_PRONOUNS: &[&str] = &[
+    "agent",
+    "agent-protocol",
+    "content",
+    "internet",
+    "metrics",
+    "path",
+    "quiclab",
+    "record",
+    "sandbox",
+    "scan",
+    "sim",
+    "supplies",
+    "testbed",
+    "wire",
+];
+
 /// The first lines of doc comments.
 fn doc_comments(tokens: TokenStream, visit: &mut impl FnMut(String)) {
     let mut is_inside = false;
@@ -81,12 +102,22 @@ fn doc_comments_name_what_they_document() {
 
 #[test]
 fn doc_comments_are_whole_without_the_one_above() {
+    assert_only_in(WITH_FRAGMENTS, FRAGMENTS, "WITH_FRAGMENTS");
+}
+
+#[test]
+fn doc_comments_have_a_noun_before_a_pronoun() {
+    assert_only_in(WITH_PRONOUNS, PRONOUNS, "WITH_PRONOUNS");
+}
+
+/// Doc comments begin with one of `words` in each of `crates`, the list of this name, and in no other.
+fn assert_only_in(crates: &[&str], words: &[&str], name: &str) {
     let (left, found): (Vec<_>, Vec<_>) =
-        beginning_with(FRAGMENTS).into_iter().partition(|(krate, _)| WITH_FRAGMENTS.contains(&krate.as_str()));
+        beginning_with(words).into_iter().partition(|(krate, _)| crates.contains(&krate.as_str()));
     let found: Vec<_> = found.into_iter().map(|(_, line)| line).collect();
     assert!(found.is_empty(), "say what is documented, also to who reads nothing else:\n{}", found.join("\n"));
-    for name in WITH_FRAGMENTS {
-        let is_left = left.iter().any(|(krate, _)| krate == name);
-        assert!(is_left, "{name} has no such doc comment any more: remove it from WITH_FRAGMENTS in {}", file!());
+    for expected in crates {
+        let is_left = left.iter().any(|(krate, _)| krate == expected);
+        assert!(is_left, "{expected} has no such doc comment any more: remove it from {name} in {}", file!());
     }
 }

@@ -56,7 +56,7 @@ impl Kernel {
         self.function(address).map_or(address, |function| self.starts[function])
     }
 
-    /// Its name.
+    /// Name of the function at `address`.
     pub fn name_at(&self, address: u64) -> &str {
         self.function(address).map_or("?", |function| &self.names[function])
     }

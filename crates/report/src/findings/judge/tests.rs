@@ -107,7 +107,7 @@ fn a_factor_scales_the_other_side_with_its_spread() {
     assert!((low - (4.0 - half)).abs() < 1e-6 && (high - (4.0 + half)).abs() < 1e-6, "{low} to {high}");
 }
 
-/// The same numbers as above without a factor: [6, 8] minus [1, 2] is 5.5, with a standard error of sqrt(1.25).
+/// Numbers without a factor: [6, 8] minus [1, 2] is 5.5, with a standard error of sqrt(1.25).
 #[test]
 fn a_difference_has_the_bound_in_the_unit_of_the_metric() {
     let difference = |bound, number| {
