@@ -137,10 +137,15 @@ wheel: build target/python/.installed ## build the Python wheel, with the comman
 test-wheel: wheel ## install the wheel into an empty environment and use it there: runs, tables, a campaign with kills; five minutes
 	python/tests/wheel.sh $$(ls -t dist/quiclab-*.whl | head -n 1)
 
+# neqo's crates are in no registry: its dependencies are checked where its build has unpacked them, by `make deny-neqo`.
 .PHONY: deny
 deny: toolchains target/tools/.installed ## check licences and sources of all dependencies
-	for manifest in Cargo.toml stacks/*/Cargo.toml sans-io/*/Cargo.toml; do \
+	for manifest in Cargo.toml $(filter-out stacks/neqo/%,$(wildcard stacks/*/Cargo.toml)) sans-io/*/Cargo.toml; do \
 		$(TOOLS)/cargo-deny deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
+
+.PHONY: deny-neqo
+deny-neqo: stacks-setup target/tools/.installed ## the same for the stack neqo, whose sources are downloaded for it
+	cd stacks/neqo && sh build.sh $(TOOLS)/cargo-deny deny --config $(CURDIR)/deny.toml --all-features check licenses sources
 
 # Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to fuzz/found and fuzz/artifacts of each
 # crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some. cargo-fuzz sets RUSTFLAGS, which hides those of
@@ -325,9 +330,10 @@ default-behaviour: stacks ## run every stack with its defaults: about 15 minutes
 # Compiles every stack again for its tests.
 .PHONY: test-stacks
 test-stacks: stacks-setup ## run the stacks' own tests: up to an hour
-	for manifest in $(filter-out stacks/picoquic/%,$(wildcard stacks/*/Cargo.toml)); do \
+	for manifest in $(filter-out stacks/picoquic/% stacks/neqo/%,$(wildcard stacks/*/Cargo.toml)); do \
 		cargo test --locked --quiet --manifest-path $$manifest; done
 	cd stacks/picoquic && sh build.sh test
+	cd stacks/neqo && sh build.sh cargo test --locked
 	cd stacks/kwik && mvn -q -B test
 	cd stacks/aioquic && python3 test_settings.py
 	cd stacks/lsquic && npm ci --ignore-scripts --no-audit --no-fund && node_modules/@oven/bun-linux-x64-baseline/bin/bun test
