@@ -18,14 +18,22 @@ dev) profile=dev target=Debug; optimized= ;;
 *)  echo "profile: found ${QUICLAB_OPTION_PROFILE}, expected release or dev" >&2; exit 1 ;;
 esac
 
-# NSS looks for NSPR beside itself. Folders that change from build to build stay out of the program.
+# NSS looks for NSPR beside itself. Folders that change from build to build stay out of the program. Built libraries stay beside cargo's
+# objects too, until this script changes.
 mv "$work/nsprpub" "$work/security/nspr"
-flags="-ffile-prefix-map=$work=."
-(
-    cd "$work/security/nss"
-    # shellcheck disable=SC2086 # no word where there is no option
-    CFLAGS=$flags CXXFLAGS=$flags ./build.sh $optimized --static -Ddisable_tests=1
-) > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+libraries=$objects/nss-$target-$(cksum < build.sh | cut -d ' ' -f 1).tar
+if [ -f "$libraries" ]; then
+    tar -C "$work/security" -xf "$libraries"
+else
+    flags="-ffile-prefix-map=$work=."
+    (
+        cd "$work/security/nss"
+        # shellcheck disable=SC2086 # no word where there is no option
+        CFLAGS=$flags CXXFLAGS=$flags ./build.sh $optimized --static -Ddisable_tests=1
+    ) > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+    tar -C "$work/security" -chf "$libraries.new" dist
+    mv "$libraries.new" "$libraries"
+fi
 
 # cargo derives the names of symbols from paths below its workspace, which are the same in every folder.
 cp -RL Cargo.toml Cargo.lock src contract "$work/"

@@ -18,8 +18,10 @@ const CHUNK: usize = 32 * 1024;
 const NO_ERROR: u64 = 0x100;
 
 /// A connection with HTTP/3.
-pub struct H3 {
+pub struct H3<'a> {
     http: Http3Client,
+    settings: &'a Settings,
+    requests: &'a [Request],
     downloads: Downloads,
     trust: Trust,
     session: Option<ResumptionToken>,
@@ -27,15 +29,15 @@ pub struct H3 {
     buffer: Vec<u8>,
 }
 
-impl H3 {
+impl<'a> H3<'a> {
     /// Nothing is asked for yet. A session that is resumed has settings of HTTP/3 too.
     ///
     /// # Errors
     /// Where the certificate authorities cannot be read, or the session cannot be resumed.
     pub fn new(
         quic: Connection,
-        settings: &Settings,
-        requests: &[Request],
+        settings: &'a Settings,
+        requests: &'a [Request],
         session: Option<ResumptionToken>,
     ) -> Result<Self> {
         let mut http = Http3Client::new_with_conn(quic, transport::http_parameters(settings));
@@ -44,6 +46,8 @@ impl H3 {
         }
         Ok(Self {
             http,
+            settings,
+            requests,
             downloads: Downloads::new(requests, settings, STORE_BUFFER),
             trust: Trust::new(settings)?,
             session: None,
@@ -54,7 +58,8 @@ impl H3 {
 
     /// Sends as many requests as the settings and the server allow.
     fn open(&mut self) -> Result<()> {
-        if self.http.state() != Http3State::Connected {
+        let early = self.settings.test_case == TestCase::ZeroRtt && self.http.state() == Http3State::ZeroRtt;
+        if !(self.http.state() == Http3State::Connected || early) {
             return Ok(());
         }
         while let Some(request) = self.downloads.next() {
@@ -119,6 +124,10 @@ impl H3 {
                 }
                 None => Ok(()),
             },
+            Http3ClientEvent::ZeroRttRejected => {
+                self.downloads = Downloads::new(self.requests, self.settings, STORE_BUFFER);
+                Ok(())
+            }
             Http3ClientEvent::ResumptionToken(session) => {
                 self.session = Some(session);
                 Ok(())
@@ -128,7 +137,7 @@ impl H3 {
     }
 }
 
-impl Client for H3 {
+impl Client for H3<'_> {
     fn take<'a>(&mut self, datagrams: impl IntoIterator<Item = Datagram<&'a mut [u8]>>, now: Instant) {
         self.http.process_multiple_input(datagrams, now);
     }

@@ -52,8 +52,10 @@ impl Application {
 }
 
 /// A connection whose streams are all there is.
-pub struct Streams {
+pub struct Streams<'a> {
     quic: Connection,
+    settings: &'a Settings,
+    requests: &'a [Request],
     application: Application,
     trust: Trust,
     session: Option<ResumptionToken>,
@@ -61,14 +63,16 @@ pub struct Streams {
     buffer: Vec<u8>,
 }
 
-impl Streams {
+impl<'a> Streams<'a> {
     /// Nothing is asked for yet.
     ///
     /// # Errors
     /// Where the certificate authorities cannot be read.
-    pub fn new(quic: Connection, settings: &Settings, requests: &[Request]) -> Result<Self> {
+    pub fn new(quic: Connection, settings: &'a Settings, requests: &'a [Request]) -> Result<Self> {
         Ok(Self {
             quic,
+            settings,
+            requests,
             application: Application::new(settings, requests),
             trust: Trust::new(settings)?,
             session: None,
@@ -79,7 +83,8 @@ impl Streams {
 
     /// Opens as many streams as are wanted and allowed.
     fn open(&mut self) -> Result<()> {
-        if !self.quic.state().connected() {
+        let early = self.settings.test_case == TestCase::ZeroRtt && *self.quic.state() == State::WaitInitial;
+        if !(self.quic.state().connected() || early) {
             return Ok(());
         }
         loop {
@@ -90,8 +95,8 @@ impl Streams {
             let Some(line) = line else { return Ok(()) };
             let stream = match self.quic.stream_create(StreamType::BiDi) {
                 Ok(stream) => stream,
-                // The server allows no more.
-                Err(Error::StreamLimitError) => return Ok(()),
+                // The server allows no more, or there is no early data.
+                Err(Error::StreamLimitError | Error::ConnectionState) => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
             match &mut self.application {
@@ -172,6 +177,10 @@ impl Streams {
             ConnectionEvent::SendStreamStopSending { stream_id, app_error } => {
                 bail!("the server stopped stream {stream_id} with {app_error:#x}")
             }
+            ConnectionEvent::ZeroRttRejected => {
+                self.application = Application::new(self.settings, self.requests);
+                Ok(())
+            }
             ConnectionEvent::ResumptionToken(session) => {
                 self.session = Some(session);
                 Ok(())
@@ -185,7 +194,7 @@ impl Streams {
     }
 }
 
-impl Client for Streams {
+impl Client for Streams<'_> {
     fn take<'a>(&mut self, datagrams: impl IntoIterator<Item = Datagram<&'a mut [u8]>>, now: Instant) {
         self.quic.process_multiple_input(datagrams, now);
     }

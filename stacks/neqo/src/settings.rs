@@ -44,7 +44,8 @@ const fn named(name: &'static str, algorithm: CongestionControlAlgorithm) -> (&'
 }
 
 const SERVER: &[TestCase] = &[Handshake, Transfer, Http3, Retry, ChaCha20, Resumption, ZeroRtt, Version2, Perf];
-const CLIENT: &[TestCase] = &[Handshake, Transfer, Http3, Retry, ChaCha20, KeyUpdate, Resumption, Version2, Perf];
+const CLIENT: &[TestCase] =
+    &[Handshake, Transfer, Http3, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf];
 
 /// What it can do.
 pub const SUPPORT: Support<CongestionControl> = Support {

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use neqo_common::{Role, qlog::NeqoQlog};
 use neqo_crypto::{Cipher, constants::TLS_CHACHA20_POLY1305_SHA256};
 use neqo_http3::Http3Parameters;
-use neqo_transport::{ConnectionIdGenerator, ConnectionParameters, RandomConnectionIdGenerator, Version};
+use neqo_transport::{ConnectionIdGenerator, ConnectionParameters, RandomConnectionIdGenerator, StreamType, Version};
 use quiclab_contract::{Http, Pacing, TestCase, hq, perf};
 
 use crate::settings::Settings;
@@ -46,7 +46,13 @@ pub fn parameters(settings: &Settings) -> ConnectionParameters {
         TestCase::Version2 => vec![Version::Version2, Version::Version1],
         _ => vec![Version::Version1],
     };
-    ConnectionParameters::default()
+    let parameters = ConnectionParameters::default();
+    // So that more than 16 requests fit into early data: neqo's own server allows as many in this test case.
+    let parameters = match settings.test_case {
+        TestCase::ZeroRtt => parameters.max_streams(StreamType::BiDi, 100),
+        _ => parameters,
+    };
+    parameters
         .versions(Version::Version1, versions)
         .cc_algorithm(settings.congestion_control.algorithm)
         .pacing(settings.pacing == Pacing::User)
