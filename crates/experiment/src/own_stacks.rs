@@ -65,6 +65,22 @@ impl Experiment {
         Ok(own.to_vec())
     }
 
+    /// What to do where the own stacks took the server's place, cannot serve as the file asks, and the file is about clients as well.
+    pub(crate) fn client_hint(
+        &self,
+        substituted: &[String],
+        stacks: &BTreeMap<String, StackManifest>,
+    ) -> Option<String> {
+        let fetches = |name: &String| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Client));
+        if substituted.is_empty() || !substituted.iter().all(fetches) || !self.sets_in_file(CLIENT) {
+            return None;
+        }
+        let names = substituted.join(",");
+        Some(format!(
+            "{names} took the server's place; --set {CLIENT}={names} keeps the file's server and tries it as the client"
+        ))
+    }
+
     /// Whether the file itself names a stack. [`Self::substitute`] removes these names.
     pub(crate) fn names_stacks(&self) -> bool {
         [NAME, SERVER, CLIENT].into_iter().any(|key| self.sets_in_file(key))

@@ -97,7 +97,11 @@ impl Experiment {
         };
         let groups = self.common.expand(resolve, settings_text)?;
         if groups.is_empty() {
-            return Err(skipped.error(&self.common));
+            let error = skipped.error(&self.common);
+            return Err(ExperimentError {
+                hint: error.hint.or_else(|| self.client_hint(&substituted, stacks)),
+                ..error
+            });
         }
         // What tells a run apart does not depend on a filter, so that its folder has one name.
         let labels: BTreeMap<_, _> = groups.iter().map(settings_text).zip(folder_names::labels(&groups)).collect();

@@ -16,6 +16,9 @@ pub const UNEXPLAINED_SHARE_LIMIT: f64 = 0.05;
 /// What a client may live longer than its connection on any path, whatever the share: a process starts and ends in less. The
 /// rule `idle_end_in_goodput` has the same bound.
 pub const UNEXPLAINED_TIME_LIMIT: Duration = Duration::from_secs(1);
+/// Smallest response whose goodput is worth a word: that of a smaller one is the time of the handshake and of the process. The rule
+/// `idle_end_in_goodput` has the same bound.
+pub const SMALLEST_TRANSFER: ByteCount = ByteCount::from_bytes(100_000);
 /// An end keeps a closed connection for three probe timeouts (RFC 9000 section 10.2), and no idle timeout is shorter
 /// (section 10.1).
 const CLOSING_PROBE_TIMEOUTS: u64 = 3;
@@ -126,6 +129,7 @@ pub(crate) fn measure_process(
 ) {
     let process = rate(response_bytes, lifetime.as_nanos(), "client's lifetime", run);
     if let (Some(wire), Some(process), Some(connection)) = (run.metrics.goodput_wire_bps, process, connection)
+        && response_bytes >= SMALLEST_TRANSFER
         && let Some(difference) = unexplained(lifetime, connection, run.metrics.smoothed_rtt_ns)
     {
         run.warn(

@@ -306,16 +306,17 @@ metrics! {
     /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
     handshake_client_handshake_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above; the tap is not known to be at the client" }
-    /// Datagrams of the client that only repeat CRYPTO or STREAM bytes, or bring nothing ack-eliciting but PING in Initial and
-    /// Handshake packets, while no packet sent later was acknowledged: sent on a probe timeout, or to speed the handshake
-    /// up. Needs keys.
+    /// Datagrams of the client that bring nothing ack-eliciting but PING in Initial and Handshake packets, or that only repeat
+    /// CRYPTO or STREAM bytes while no packet sent after an unacknowledged one was acknowledged: sent on a probe timeout, or
+    /// to speed the handshake up. Needs keys.
     handshake_client_probes: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no Initial packets; TCP" }
     /// The server's, likewise.
     handshake_server_probes: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
-    /// Datagrams of the client with CRYPTO bytes that it had sent before in a packet that arrived: one that the tap at the
-    /// other end saw or that was ever acknowledged. Without a tap at the other end it is a lower bound. Needs keys.
+    /// Datagrams of the client with CRYPTO bytes that it had sent before, all of which had been in packets that arrived: those
+    /// that the tap at the other end saw or that were ever acknowledged. The second of two probes less than 1 ms apart may
+    /// repeat the first (RFC 9002 section 6.2.4). Without a tap at the other end it is a lower bound. Needs keys.
     handshake_client_spurious_retransmissions: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// The server's, likewise.

@@ -6,8 +6,15 @@ mod handshake;
 mod host;
 pub(crate) mod phases;
 
+use std::collections::BTreeSet;
+
 pub(crate) use column::{Column, NOTHING, Place};
 use column::{MEGA, MICRO_OF_NANO, MILLI_OF_NANO, Value, count};
+
+/// Times to the first byte, as a client sees it, and as the tap does, which needs no packets from behind the path.
+const FIRST_BYTE: [&str; 2] = ["handshake_client_first_byte_ns", "time_to_first_byte_ns"];
+/// What happens to handshakes on most paths.
+const DROPS: &str = "drops_packets";
 
 /// Names of the metrics that a report shows, for those who name them elsewhere.
 pub fn metric_names() -> impl Iterator<Item = &'static str> {
@@ -195,6 +202,25 @@ pub(crate) fn main_columns() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| matches!(column.place, Place::Brief | Place::Main))
 }
 
+/// Columns of the table in the terminal. Where metrics of handshakes are `asked` for: the time to the first byte, what is asked for, and
+/// drops; `has_values` is asked of a metric.
+pub(crate) fn brief_columns(asked: &BTreeSet<&str>, has_values: impl Fn(&Column) -> bool) -> Vec<&'static Column> {
+    if !handshake_columns().any(|column| asked.contains(column.metric)) {
+        return COLUMNS.iter().filter(|column| column.place == Place::Brief).collect();
+    }
+    let first_byte = FIRST_BYTE.map(column_of);
+    let first_byte = first_byte.into_iter().find(|column| has_values(column)).unwrap_or(first_byte[0]);
+    let is_shown = |column: &&Column| asked.contains(column.metric) && column.metric != first_byte.metric;
+    let drops = column_of(DROPS);
+    let others = COLUMNS.iter().filter(|column| column.place != Place::Handshake && column.metric != drops.metric);
+    [first_byte]
+        .into_iter()
+        .chain(handshake_columns().filter(is_shown))
+        .chain(others.filter(is_shown))
+        .chain([drops])
+        .collect()
+}
+
 /// Columns of the handshake.
 pub(crate) fn handshake_columns() -> impl Iterator<Item = &'static Column> {
     handshake::HANDSHAKE.iter()
@@ -226,8 +252,6 @@ const fn detail(metric: &'static str, heading: &'static str, value: Value, divis
 mod tests {
     use quiclab_metrics::{RunMetrics, Summary};
 
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -238,6 +262,21 @@ mod tests {
         let [missing, unknown] = [names.difference(&shown), shown.difference(&names)].map(|it| it.collect::<Vec<_>>());
         assert!(missing.is_empty() && unknown.is_empty(), "without a column: {missing:?}; no metrics: {unknown:?}");
         assert_eq!(shown.len(), COLUMNS.len(), "a metric with two columns");
+    }
+
+    #[test]
+    fn what_an_experiment_about_handshakes_asks_for_takes_the_place_of_trains() {
+        let names = |asked: &[&'static str], client: bool| -> Vec<&str> {
+            let has_values = |column: &Column| client || column.metric != FIRST_BYTE[0];
+            brief_columns(&asked.iter().copied().collect(), has_values).iter().map(|column| column.metric).collect()
+        };
+        let usual = names(&[], true);
+        assert!(usual.contains(&"train_max_packets") && !usual.contains(&FIRST_BYTE[0]));
+        assert_eq!(names(&["goodput_wire_bps"], true), usual);
+        assert_eq!(names(&[FIRST_BYTE[0]], true), [FIRST_BYTE[0], DROPS]);
+        assert_eq!(names(&["handshake_client_probes"], false), [FIRST_BYTE[1], "handshake_client_probes", DROPS]);
+        let asked = ["packets_lost", "handshake_server_complete_ns", DROPS];
+        assert_eq!(names(&asked, true), [FIRST_BYTE[0], asked[1], asked[0], DROPS]);
     }
 
     #[test]

@@ -6,5 +6,5 @@ mod repeated;
 mod repetitions;
 
 pub(crate) use group::{Group, GroupWarning};
-pub(crate) use grouping::{all, is_captured, name_alone, published_alone};
+pub(crate) use grouping::{all, is_captured, name_alone, other_builds, published_alone};
 pub use repetitions::{Repetition, repetitions};

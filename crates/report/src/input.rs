@@ -1,6 +1,6 @@
 //! What a report is made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quiclab_content::Lost;
 use quiclab_experiment::{
@@ -45,6 +45,16 @@ pub struct ReportInput {
     pub ladders: BTreeMap<String, String>,
     /// What the machine of the runs can do at best; `None`: nobody measured it.
     pub machine: Option<MachineLimits>,
+}
+
+impl ReportInput {
+    /// The metrics that the experiment is about: those of its expectations, figures and published values.
+    pub(crate) fn asked(&self) -> BTreeSet<&str> {
+        let expected = self.expectations.iter().chain(&self.expectations_left_out).map(|one| one.metric.as_str());
+        let drawn = self.figures.iter().flat_map(|figure| &figure.y).map(String::as_str);
+        let published = self.published.iter().flat_map(|row| row.values.keys()).map(String::as_str);
+        expected.chain(drawn).chain(published).collect()
+    }
 }
 
 /// What a machine can do with a core for each end of a transfer, in CPU nanoseconds for each byte: of the end that sends, and of the end that

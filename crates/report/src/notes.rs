@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::groups::Group;
+use crate::{groups::Group, input::RunRow, path_summary::PathSummary};
 
 /// Note on runs whose endpoints wrote qlog.
 pub(crate) const QLOG_NOTE: &str = "The endpoints wrote qlog (tap.qlog = true). That takes time and changes what they \
@@ -10,7 +10,9 @@ pub(crate) const QLOG_NOTE: &str = "The endpoints wrote qlog (tap.qlog = true). 
 
 /// Sentences for the reader.
 pub(crate) fn notes(groups: &[Group]) -> Vec<String> {
-    let with_qlog: Vec<_> = groups.iter().filter(|group| group.settings.tap.qlog).collect();
+    let is_simulated = |run: &&RunRow| run.path.as_ref().is_some_and(PathSummary::is_simulated);
+    let is_changed = |group: &&Group| group.settings.tap.qlog && !group.runs.iter().all(is_simulated);
+    let with_qlog: Vec<_> = groups.iter().filter(is_changed).collect();
     if with_qlog.is_empty() {
         return Vec::new();
     }

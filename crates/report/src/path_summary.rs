@@ -21,6 +21,13 @@ pub struct PathSummary {
     pub drops_not_listed: u64,
 }
 
+impl PathSummary {
+    /// Whether the run was simulated: then writing a log takes an endpoint no time.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.mover == Mover::Simulator
+    }
+}
+
 /// What moved packets through the stages of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mover {

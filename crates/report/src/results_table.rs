@@ -4,7 +4,7 @@ use quiclab_experiment::Published;
 
 use crate::{
     columns::Column,
-    groups::{Group, name_alone},
+    groups::{Group, name_alone, other_builds},
     notes::tells_clients,
 };
 
@@ -74,7 +74,13 @@ impl RowOf<'_> {
     pub fn name(&self) -> String {
         match self {
             Self::Runs(group) => group.label.clone(),
-            Self::Published(..) => "published".to_owned(),
+            Self::Published(group, published) => {
+                let stacks = other_builds(published, group.settings);
+                match stacks.is_empty() {
+                    true => "published".to_owned(),
+                    false => format!("published of {}", stacks.into_iter().collect::<Vec<_>>().join(", ")),
+                }
+            }
             Self::Alone(published) => name_alone(published),
         }
     }

@@ -5,7 +5,7 @@ pub(crate) mod table;
 use std::fmt::Write as _;
 
 use crate::{
-    columns::{COLUMNS, Column, Place},
+    columns::{Column, brief_columns},
     findings::{findings, render_findings},
     groups::{self, is_captured, published_alone},
     input::ReportInput,
@@ -20,8 +20,9 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     let groups = groups::all(input);
     // Without captures most have nothing.
     let is_captured = is_captured(&groups);
-    let is_shown = |column: &&Column| is_captured || groups.iter().any(|group| group.summary(column).is_some());
-    let columns = COLUMNS.iter().filter(|column| column.place == Place::Brief).filter(is_shown);
+    let has_values = |column: &Column| groups.iter().any(|group| group.summary(column).is_some());
+    let columns = brief_columns(&input.asked(), has_values);
+    let columns = columns.into_iter().filter(|column| is_captured || has_values(column));
     let alone = published_alone(input, &groups);
     let results = ResultsTable::of(&groups, &alone, columns);
     let client = results.tells_clients.then_some("client");

@@ -437,6 +437,26 @@ mod tests {
     }
 
     #[test]
+    fn both_roles_must_refuse_the_parameters_of_both_and_other_names_of_congestion_controls_can_be_claimed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
+        let stacks: BTreeMap<_, _> =
+            sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
+        let proofs = of("picoquic", &stacks).unwrap();
+        let has = |name: &str| proofs.iter().any(|proof| proof.name == name);
+        for role in ["server", "client"] {
+            for variable in ["SERVER_PARAMS", "CLIENT_PARAMS"] {
+                assert!(has(&format!("refuses-{role}-{variable}-x")), "{role} {variable}");
+            }
+            assert!(
+                has(&format!("refuses-{role}-QUICLAB_CCA-copa"))
+                    && has(&format!("refuses-{role}-QUICLAB_CCA-nonsense"))
+            );
+            assert!(!has(&format!("refuses-{role}-QUICLAB_CCA-prague")));
+        }
+        assert!(has("congestion-control-prague"));
+    }
+
+    #[test]
     fn a_name_is_safe_in_a_file_system() {
         assert_eq!(file_name("refuses-server-SERVER_PARAMS--x"), "refuses-server-SERVER_PARAMS-x");
         assert_eq!(file_name("quiche profile=dev"), "quiche-profile-dev");

@@ -23,7 +23,7 @@ use quiclab_wire::CaptureReader;
 
 use super::{
     claims::{CERTIFICATE_DELAY, Expected, Proof},
-    handshakes, qlogs, streams,
+    congestion_control, handshakes, qlogs, streams,
 };
 use crate::verdict::verdict_of;
 
@@ -40,6 +40,8 @@ const IP_AND_UDP: u64 = 28;
 /// environment, and so some nanoseconds, are 18 KB apart in 4 MiB over TCP (tests/stacks/careless); any two congestion controls of TCP, haproxy,
 /// lsquic, msquic, ngtcp2, quiche, quinn or s2n-quic, 211 KB to 5.3 MB.
 const APART: u64 = 64 << 10;
+/// What the endpoint printed, in its folder.
+const STDERR: &str = "stderr";
 /// Warnings that say that an endpoint does what it should not do.
 const MISBEHAVIOUR: [&str; 3] = ["processes_left", "stray_files", "log_cut"];
 
@@ -183,26 +185,29 @@ fn long_datagrams(mtu: u32, folder: &Path) -> Result<String> {
     Ok(format!("the longest datagram has {found} bytes of at most {most}"))
 }
 
-/// A name in what the server wrote, and packets that are far from those under every other algorithm.
+/// Packets that are far from those under every other algorithm, and logs of the server that name this one or none.
 fn congestion_control(name: &str, folder: &Path, proofs: &[Proof], all: &[Ended]) -> Result<String> {
     let others: Vec<_> = proofs
         .iter()
         .zip(all)
-        .filter_map(|(proof, ended)| match (&proof.expected, ended) {
-            (Expected::CongestionControl(other), Ended::Well { folder }) if other != name => Some((other, folder)),
+        .filter_map(|(proof, ended)| match &proof.expected {
+            Expected::CongestionControl(other) if other != name => Some((other.as_str(), ended)),
             _ => None,
         })
         .collect();
-    let mut parts = Vec::new();
-    for (other, theirs) in &others {
-        parts.push(apart(folder, theirs, other)?);
+    let files = files(&folder.join("server"))?;
+    let claimed: Vec<_> = others.iter().map(|(other, _)| *other).collect();
+    for (_, text) in files.iter().filter(|(path, _)| path.ends_with(STDERR)) {
+        congestion_control::not_contradicted(name, &claimed, text).map_err(anyhow::Error::msg)?;
     }
-    let wanted = name.to_lowercase();
-    for (path, text) in files(&folder.join("server"))? {
-        if text.to_lowercase().contains(&wanted) {
-            parts.push(format!("named in {}", path.file_name().unwrap_or_default().to_string_lossy()));
-            break;
+    let mut parts = Vec::new();
+    for (other, ended) in others {
+        if let Ended::Well { folder: theirs } = ended {
+            parts.push(apart(folder, theirs, other)?);
         }
+    }
+    if let Some(path) = congestion_control::named_in(name, &files) {
+        parts.push(format!("named in {}", path.file_name().unwrap_or_default().to_string_lossy()));
     }
     Ok(match parts.is_empty() {
         true => "the only one, and never named in a log; see the stack's notes".to_owned(),

@@ -6,6 +6,7 @@
 
 pub mod case_run;
 pub mod claims;
+mod congestion_control;
 pub mod evidence;
 pub mod files;
 mod handshakes;

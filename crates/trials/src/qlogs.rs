@@ -198,6 +198,15 @@ mod tests {
     }
 
     #[test]
+    fn a_window_by_its_older_names_counts() {
+        for name in ["congestion_window", "cwnd", "current_cwnd"] {
+            let whole = [HEADER, SENT, RECEIVED, &WINDOW.replace("congestion_window", name)].concat();
+            let events = found(&[("a.sqlog", whole.as_bytes())]);
+            assert_eq!(events, Ok(Events { sent: 1, received: 1, windows: 1 }), "{name}");
+        }
+    }
+
+    #[test]
     fn a_stacks_own_files_may_lie_beside_its_qlog() {
         let whole = [HEADER, SENT, RECEIVED, WINDOW].concat();
         let files = [("a.txt", b"retry\n".as_slice()), ("b.sqlog", HEADER.as_bytes()), ("c.sqlog", whole.as_bytes())];

@@ -4,3 +4,5 @@ pub mod bench;
 pub mod capture;
 pub mod checks;
 mod network;
+mod peers;
+mod told;

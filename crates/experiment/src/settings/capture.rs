@@ -22,7 +22,7 @@ section! {
         /// true counts the endpoints' system calls by name, in host.json, where quiclab is root; each takes about 0.1 us longer then
         system_calls: bool = true, takes Flag, neutral true, on "netns";
         /// true makes the endpoints write qlog if they can; this takes time and changes what they send (in one test 495
-        /// drops instead of 718): compare such runs only with each other
+        /// drops instead of 718), except in the simulator: compare such runs only with each other
         qlog: bool = false, takes Flag;
         /// bytes to keep of each packet at the sender's tap
         snaplen: Option<ByteCount> = None, takes size().at_least(SHORTEST_SNAP).at_most(LONGEST_SNAP).or("full"),

@@ -4,7 +4,7 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use crate::common::{stacks, with};
-use quiclab_experiment::{Experiment, ExperimentError, Overrides, Plan, stack::StackManifest};
+use quiclab_experiment::{Experiment, ExperimentError, Overrides, Plan, run::FirstAck, stack::StackManifest};
 
 /// The stacks of the tests, and some more under these names: they do what `like` does.
 fn with_own(names: &[&str], like: &str) -> BTreeMap<String, StackManifest> {
@@ -114,6 +114,35 @@ fn claims_of_the_own_stack_decide_which_combinations_remain() {
     );
     let lines = "[matrix]\n\"stack.name\" = [\"quiche-0.24\"]\n\"hosts.server_qdisc\" = [\"none\", \"etf\"]\n";
     assert_eq!(plan(lines, &own(&["mine"]), &all).unwrap().skipped, 1);
+}
+
+#[test]
+fn an_own_stack_that_cannot_serve_as_a_file_about_clients_asks_is_offered_as_the_client() {
+    let all = with_own(&["mine"], "quic-go");
+    let lines = "unclaimed = \"leave out\"\n[stack]\nname = \"quiche\"\n[matrix]\n\"stack.client\" = [\"quiche\", \"ngtcp2\"]\n\
+                 \"stack.first_ack\" = [\"wait\", \"instant\"]\n";
+    let error = plan(lines, &own(&["mine"]), &all).unwrap_err();
+    assert!(error.message.starts_with("stack.first_ack: found a value that mine does not support"), "{error}");
+    let hint =
+        "mine took the server's place; --set stack.client=mine keeps the file's server and tries it as the client";
+    assert_eq!(error.hint.as_deref(), Some(hint));
+    // Nothing like that where the file leaves the client to the server, or the own stack has only a server.
+    let without = lines.replace("\"stack.client\" = [\"quiche\", \"ngtcp2\"]\n", "");
+    assert_eq!(plan(&without, &own(&["mine"]), &all).unwrap_err().hint, None);
+    let mut servers = all;
+    servers.get_mut("mine").unwrap().roles = vec![quiclab_experiment::stack::Role::Server];
+    assert_eq!(plan(lines, &own(&["mine"]), &servers).unwrap_err().hint, None);
+}
+
+#[test]
+fn the_hint_about_clients_leads_to_runs() {
+    let mut all = with_own(&["mine"], "quic-go");
+    all.get_mut("quiche").unwrap().first_ack = vec![FirstAck::Instant, FirstAck::Wait];
+    let lines = "[stack]\nname = \"quiche\"\n[matrix]\n\"stack.client\" = [\"quiche\", \"ngtcp2\"]\n\
+                 \"stack.first_ack\" = [\"wait\", \"instant\"]\n";
+    let settings = vec![("stack.client".to_owned(), "mine".to_owned())];
+    let found = plan(lines, &Overrides { settings, ..own(&["mine"]) }, &all).unwrap();
+    assert_eq!(sides(&found), [["quiche", "quiche", "mine"]; 2]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::HandshakeMeter;
 use super::amplification::amplification;
 use super::joined::{Handshakes, MOST_HANDSHAKES};
 use super::log::Frame;
-use super::probes::probes;
+use super::probes::{SAME_TIMEOUT, probes};
 use super::round_trips::{estimates, samples};
 use super::timer::Timer;
 use super::view::{View, Views};
@@ -128,7 +128,7 @@ fn timeouts(view: &View, side: Role, max_ack_delay: Duration, add: &mut dyn FnMu
     if let Some((first, estimate)) = after_each.first() {
         add(first.time, HandshakeEvent::FirstSample { rtt: first.rtt, pto: estimate.pto(Duration::ZERO) });
     }
-    let probes: Vec<Time> = probes(view).into_iter().map(|(time, _)| time).collect();
+    let probes = probes(view);
     let mut timer = Timer::new(side, max_ack_delay);
     let mut next_estimate = after_each.iter().peekable();
     let mut last_eliciting: Option<Time> = None;
@@ -159,6 +159,3 @@ fn timeouts(view: &View, side: Role, max_ack_delay: Duration, add: &mut dyn FnMu
         }
     }
 }
-
-/// Datagrams closer than this are sent on the same timeout.
-const SAME_TIMEOUT: Duration = Duration::from_millis(1);

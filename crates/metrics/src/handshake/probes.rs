@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quiclab_units::Time;
+use quiclab_units::{Duration, Time};
 use quiclab_wire::QuicForm;
 
 use super::log::{Frame, Packet};
 use super::view::View;
 use crate::ranges::RangeSet;
+
+/// Datagrams closer than this are sent on the same timeout.
+pub(super) const SAME_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// What a datagram brings that was not sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,20 +69,25 @@ impl SentBytes {
 /// What one end sent although it had nothing new to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Repeats {
-    /// Datagrams that only repeat or ask for an answer, while no acknowledgment of a later packet had made a loss likely.
+    /// Datagrams that only ask for an answer, or only repeat while no acknowledgment of a later packet had made a loss likely.
     pub(super) probes: u64,
-    /// Datagrams with CRYPTO data that were sent before in a packet that arrived.
+    /// Datagrams with CRYPTO data that was sent before, all of it in packets that arrived, but for the second of two probes.
     pub(super) spurious: u64,
     /// Packets of Initial and Handshake form that could not be read.
     pub(super) hidden: u64,
 }
 
-/// When datagrams were sent that only repeat or ask for an answer, while no acknowledgment of a later packet had made a loss likely.
-pub(super) fn probes(view: &View) -> Vec<(Time, Sent)> {
+/// When datagrams were sent that only ask for an answer, or only repeat while no acknowledgment of a later packet had made a loss likely.
+pub(super) fn probes(view: &View) -> Vec<Time> {
+    probe_events(view).into_iter().map(|place| view.events[place].time).collect()
+}
+
+/// Their places among the events.
+fn probe_events(view: &View) -> BTreeSet<usize> {
     let mut sent = SentBytes::default();
     let mut losses = Losses::default();
-    let mut probes = Vec::new();
-    for event in &view.events {
+    let mut probes = BTreeSet::new();
+    for (place, event) in view.events.iter().enumerate() {
         for packet in event.packets {
             losses.on_packet(packet, event.is_sent);
         }
@@ -90,13 +98,21 @@ pub(super) fn probes(view: &View) -> Vec<(Time, Sent)> {
             }
             continue;
         }
-        let what = sent.on_packets(event.packets);
-        if matches!(what, Sent::Again | Sent::Ping) && !losses.are_likely() {
-            probes.push((event.time, what));
+        // What is declared lost is sent again; a PING alone brings nothing back.
+        let is_probe = match sent.on_packets(event.packets) {
+            Sent::Again => !losses.are_likely(),
+            Sent::Ping => true,
+            Sent::New | Sent::Nothing => false,
+        };
+        if is_probe {
+            probes.insert(place);
         }
     }
     probes
 }
+
+/// CRYPTO bytes of one datagram: its space, where they begin, and where they end.
+type CryptoBytes = Vec<(usize, u64, u64)>;
 
 /// `arrived`: what the peer saw, where it was captured there.
 pub(super) fn repeats(view: &View, peer: Option<&View>) -> Repeats {
@@ -108,34 +124,58 @@ pub(super) fn repeats(view: &View, peer: Option<&View>) -> Repeats {
         let is_acknowledged = acknowledged.get(usize::from(name.0)).is_some_and(|numbers| contains(numbers, name.1));
         is_acknowledged || arrived.as_ref().is_some_and(|arrived| arrived.contains(&name))
     };
-    let mut repeats = Repeats { probes: probes(view).len() as u64, ..Repeats::default() };
-    // CRYPTO data in packets that arrived.
+    let probes = probe_events(view);
+    let mut repeats = Repeats { probes: probes.len() as u64, ..Repeats::default() };
+    // CRYPTO data that was sent, and in packets that arrived.
+    let mut sent: [RangeSet; 3] = Default::default();
     let mut safe: [RangeSet; 3] = Default::default();
-    for event in &view.events {
+    // What the first of two probes brought: RFC 9002 section 6.2.4 lets a second one repeat it.
+    let mut first_probe: Option<(Time, CryptoBytes)> = None;
+    for (place, event) in view.events.iter().enumerate() {
+        let is_probe = probes.contains(&place);
+        let is_second = |first: &(Time, CryptoBytes)| {
+            is_probe && event.time.checked_since(first.0).is_some_and(|since| since < SAME_TIMEOUT)
+        };
+        let is_second = event.is_sent && first_probe.as_ref().is_some_and(is_second);
+        let before = if is_second { None } else { first_probe.take() };
+        add(&mut safe, before.into_iter().flat_map(|(_, bytes)| bytes));
         if !event.is_sent {
             // As in [`probes`].
             if event.has_form(QuicForm::Retry) || event.has_form(QuicForm::VersionNegotiation) {
-                safe = Default::default();
+                (sent, safe) = Default::default();
             }
             continue;
         }
         let of_handshake = |packet: &&Packet| matches!(packet.form, QuicForm::Initial | QuicForm::Handshake);
         repeats.hidden += event.packets.iter().filter(of_handshake).filter(|packet| packet.is_hidden()).count() as u64;
-        let mut is_spurious = false;
+        let (mut repeated, mut needless) = (0, 0);
+        let mut brought = CryptoBytes::new();
         for packet in event.packets {
-            let Some(safe) = packet.space().and_then(|space| safe.get_mut(usize::from(space))) else { continue };
+            let Some(space) = packet.space().map(usize::from).filter(|space| *space < safe.len()) else { continue };
             for frame in &packet.frames {
                 let Frame::Crypto { offset, end } = frame else { continue };
-                let known = end - offset - safe.clone().insert(*offset, *end);
-                is_spurious |= known > 0;
+                repeated += end - offset - sent[space].insert(*offset, *end);
+                needless += end - offset - safe[space].clone().insert(*offset, *end);
                 if has_arrived(packet) {
-                    safe.insert(*offset, *end);
+                    brought.push((space, *offset, *end));
                 }
             }
         }
-        repeats.spurious += u64::from(is_spurious);
+        // Where some of it was lost, that is what it was sent for.
+        repeats.spurious += u64::from(needless > 0 && needless == repeated);
+        if is_probe && !is_second {
+            first_probe = Some((event.time, brought));
+        } else {
+            add(&mut safe, first_probe.take().into_iter().flat_map(|(_, bytes)| bytes).chain(brought));
+        }
     }
     repeats
+}
+
+fn add(sets: &mut [RangeSet; 3], bytes: impl IntoIterator<Item = (usize, u64, u64)>) {
+    for (space, offset, end) in bytes {
+        sets[space].insert(offset, end);
+    }
 }
 
 fn name(packet: &Packet) -> Option<(u8, u64)> {

@@ -1,6 +1,7 @@
 //! Handshakes made by hand, with the answers in closed form.
 
 mod class;
+mod probes;
 
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{QuicForm, Role};
@@ -234,20 +235,6 @@ fn nothing_was_sent_again_where_nothing_was() {
     assert_eq!((metrics.handshake_client_probes, metrics.handshake_server_probes), (Some(0), Some(0)));
     assert_eq!(metrics.handshake_client_spurious_retransmissions, Some(0));
     assert_eq!((metrics.handshake_client_default_pto_ns, metrics.handshake_server_default_pto_ns), (None, None));
-}
-
-/// The client's PTO of 27.6 ms expires before the ServerHello: it repeats the ClientHello, which had arrived.
-#[test]
-fn a_probe_for_what_had_arrived_is_spurious() {
-    let mut all = handshake(true);
-    all.insert(3, flying(Client, 27_700, 1200, || vec![packet(Initial, 9, vec![crypto(0, 1100)])]));
-    for run in [both(&all), one(&all, Server), one(&all, Client)] {
-        assert_eq!(run.metrics.handshake_client_probes, Some(1));
-        assert_eq!(run.metrics.handshake_client_spurious_retransmissions, Some(1));
-        assert_eq!(run.metrics.handshake_server_probes, Some(0));
-    }
-    // It had a sample by then.
-    assert_eq!(both(&all).metrics.handshake_client_default_pto_ns, None);
 }
 
 #[test]

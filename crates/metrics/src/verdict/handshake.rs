@@ -62,12 +62,20 @@ pub(super) fn handshake_repeated(evidence: &Evidence) -> Outcome {
     );
     let mut numbers = vec![bound("handshake_spurious_retransmissions", all as f64, 1.0)];
     numbers.extend(ends.iter().filter_map(|(_, name, repeated)| Some(number(name, (*repeated)? as f64))));
-    if let Some(rtt) = metrics.rtt_min_ns {
-        text += &format!(
-            "; the probe timeout expired before an answer could come (the smallest RTT is {})",
-            milliseconds(rtt)
-        );
-        numbers.push(number("rtt_min_ns", rtt as f64));
+    match (metrics.drops_packets, metrics.rtt_min_ns) {
+        // Nothing was lost that would have stopped the timer.
+        (Some(0), Some(rtt)) => {
+            text += &format!(
+                "; the probe timeout expired before an answer could come (the smallest RTT is {})",
+                milliseconds(rtt)
+            );
+            numbers.push(number("rtt_min_ns", rtt as f64));
+        }
+        (Some(drops), _) if drops > 0 => {
+            text += "; packets were dropped on the path, and an answer may have been among them";
+            numbers.push(number("drops_packets", drops as f64));
+        }
+        _ => {}
     }
     Outcome::Found { text: text + ".", evidence: numbers, at_ns: Some(0) }
 }

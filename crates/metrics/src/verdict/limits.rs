@@ -1,7 +1,7 @@
 //! What held a sender up that is not its congestion control.
 
 use super::evidence::{Evidence, Outcome, bound, milliseconds, number, percent};
-use crate::goodput::UNEXPLAINED_TIME_LIMIT;
+use crate::goodput::{SMALLEST_TRANSFER, UNEXPLAINED_TIME_LIMIT};
 
 /// Shorter times without anything in flight are not worth a word.
 const IDLE_SHARE: f64 = 0.1;
@@ -72,6 +72,9 @@ pub(super) fn idle_end_in_goodput(evidence: &Evidence) -> Outcome {
         return evidence.lacks("goodput_process_bps");
     };
     let Some(duration) = metrics.duration_ns.filter(|_| process > 0.0) else { return evidence.lacks("duration_ns") };
+    if metrics.stream_bytes.is_some_and(|bytes| bytes < SMALLEST_TRANSFER.as_bytes()) {
+        return Outcome::No;
+    }
     // Both count the same bytes, so the times are as the rates are, the other way round.
     let waited = duration as f64 * (wire / process - 1.0);
     if waited < IDLE_END_NS {

@@ -300,3 +300,18 @@ fn one_datagram_of_the_handshake_that_had_arrived_is_repeated_needlessly() {
     assert_eq!((verdict.rule, verdict.at_ns), ("handshake_repeated", Some(0)));
     assert!(verdict.text.contains("had arrived: 0 of the client, 1 of the server"), "{}", verdict.text);
 }
+
+#[test]
+fn the_timeout_is_blamed_only_where_no_answer_can_have_been_dropped() {
+    let of = |drops: Option<u64>| {
+        let verdict = only(|run, _| {
+            run.metrics.handshake_client_spurious_retransmissions = Some(1);
+            run.metrics.drops_packets = drops;
+        });
+        verdict.text
+    };
+    assert!(of(Some(0)).contains("the probe timeout expired before an answer could come"), "{}", of(Some(0)));
+    let dropped = of(Some(2));
+    assert!(dropped.contains("an answer may have been among them") && !dropped.contains("timeout"), "{dropped}");
+    assert!(of(None).ends_with("1 of the client, 0 of the server."), "{}", of(None));
+}

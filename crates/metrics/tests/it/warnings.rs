@@ -153,10 +153,14 @@ fn a_response_in_no_time_has_no_goodput() {
 
 /// What is measured of a run with a response of 1 MB whose client lived so long.
 fn lived(capture: &CaptureAnalysis, lifetime_ns: u64) -> RunMetrics {
+    lived_for(1_000_000, capture, lifetime_ns)
+}
+
+fn lived_for(response_bytes: u64, capture: &CaptureAnalysis, lifetime_ns: u64) -> RunMetrics {
     measure(
         capture,
         &Observation {
-            response_bytes: Some(ByteCount::from_bytes(1_000_000)),
+            response_bytes: Some(ByteCount::from_bytes(response_bytes)),
             client_lifetime: Some(Duration::from_nanos(lifetime_ns)),
             ..Observation::of_port(SERVER_PORT)
         },
@@ -171,6 +175,15 @@ fn a_client_may_live_a_second_longer_than_a_short_connection() {
     let capture = capture_of_response(&connection_at(&[0, SECOND]), 1_000_000);
     assert_eq!(codes(&lived(&capture, 2 * SECOND)), NONE);
     assert_eq!(codes(&lived(&capture, 2 * SECOND + 1)), DIFFERS);
+}
+
+/// A client in Python starts for longer than a second.
+#[test]
+fn the_goodput_of_a_small_response_is_not_worth_a_word() {
+    for (bytes, expected) in [(10_000, &NONE[..]), (99_999, &NONE), (100_000, &DIFFERS)] {
+        let capture = capture_of_response(&connection_at(&[0, SECOND]), bytes);
+        assert_eq!(codes(&lived_for(bytes, &capture, 4 * SECOND)), expected, "{bytes}");
+    }
 }
 
 #[test]
@@ -366,5 +379,22 @@ fn a_busy_share_of_60_percent_passes_and_more_is_a_warning() {
     for wrong in [-0.001, 1.001, f64::NAN, f64::INFINITY] {
         let run = busy(wrong);
         assert_eq!((run.metrics.cpu_busy_share, codes(&run)), (None, vec!["busy_share_invalid"]));
+    }
+}
+
+/// A millisecond between packets, 98 % of it busy, is a load; 4 ms are an endpoint that polls.
+#[test]
+fn an_endpoint_that_polls_without_waiting_is_not_told_to_lower_the_rate() {
+    let message = |packets: u64, gap_ms: u64| {
+        let times: Vec<_> = (0..packets).map(|number| number * gap_ms * 1_000_000).collect();
+        let observation = Observation { cpu_busy_share: Some(0.98), ..Observation::of_port(SERVER_PORT) };
+        let run = measure(&server_packets(&times), &observation);
+        let mut warnings = run.warnings.iter().filter(|warning| warning.code == "guest_busy");
+        warnings.next().unwrap().message.clone()
+    };
+    let spins = message(100, 4);
+    assert!(spins.contains("3.9 ms for each packet") && !spins.contains("lower the rate"), "{spins}");
+    for other in [message(100, 1), message(99, 4)] {
+        assert!(other.contains("lower the rate") && other.contains("unless an endpoint polls"), "{other}");
     }
 }

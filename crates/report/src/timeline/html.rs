@@ -8,7 +8,7 @@ use super::{draw::render_run_svg, host, run_page::RunPage};
 use crate::columns::{COLUMNS, NOTHING};
 use crate::notes::QLOG_NOTE;
 use crate::page::page_with;
-use crate::path_summary::html::of_run;
+use crate::path_summary::{PathSummary, html::of_run};
 use crate::verdicts::verdict_list;
 
 const STYLE: &str = include_str!("timeline.css");
@@ -95,12 +95,14 @@ fn notes(page: &RunPage) -> Vec<String> {
     if timeline.bursts_left_out > 0 {
         notes.push(format!("{} later trains are not marked.", timeline.bursts_left_out));
     }
+    let is_simulated = page.path.as_ref().is_some_and(PathSummary::is_simulated);
     match &page.log {
-        None => notes.push(
-            "The sender logged no congestion window or pacing rate; tap.qlog = true enables its log, which changes \
-             what it sends."
-                .to_owned(),
-        ),
+        None => {
+            let cost = if is_simulated { "" } else { ", which changes what it sends" };
+            notes.push(format!(
+                "The sender logged no congestion window or pacing rate; tap.qlog = true enables its log{cost}."
+            ));
+        }
         Some(log) if log.aligned_by == 0 => notes.push(
             "No packet of the sender's log was found in the capture, so the log is assumed to begin with the flow; it \
              may be shifted."
@@ -111,7 +113,7 @@ fn notes(page: &RunPage) -> Vec<String> {
             log.aligned_by
         )),
     }
-    if page.run.settings.tap.qlog {
+    if page.run.settings.tap.qlog && !is_simulated {
         notes.push(QLOG_NOTE.to_owned());
     }
     notes

@@ -2,7 +2,9 @@
 
 use crate::common::input;
 use quiclab_metrics::Warning;
-use quiclab_report::{render_html, render_json, render_markdown, render_markdown_brief, render_terminal};
+use quiclab_report::{
+    Mover, PathSummary, render_html, render_json, render_markdown, render_markdown_brief, render_terminal,
+};
 
 #[test]
 fn the_terminal_table_is_the_expected_one() {
@@ -150,6 +152,15 @@ fn runs_that_wrote_qlog_say_that_it_changes_them() {
     for text in [render_terminal(&all, None), render_html(&all), render_markdown(&all), render_json(&all)] {
         assert!(text.contains("That takes time and changes what they send"), "{text}");
     }
+    // It changes nothing in the simulator.
+    let simulated =
+        PathSummary { mover: Mover::Simulator, clocks: vec![], stages: vec![], drops: vec![], drops_not_listed: 0 };
+    all.runs[3].path = Some(simulated.clone());
+    let others = render_terminal(&all, None);
+    assert!(others.contains("In 2 of 3 rows the endpoints wrote qlog"), "{others}");
+    all.runs.iter_mut().for_each(|row| row.path = Some(simulated.clone()));
+    let none = render_terminal(&all, None);
+    assert!(!none.contains("qlog"), "{none}");
 }
 
 #[test]

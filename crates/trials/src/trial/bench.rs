@@ -15,7 +15,6 @@ use anyhow::{Context, Result, ensure};
 use quiclab_agent_protocol::contents::Contents;
 use quiclab_experiment::{
     run::word,
-    server_test_case,
     stack::{PERF, Role, StackManifest},
 };
 use quiclab_inputs::open_unlinked;
@@ -25,8 +24,9 @@ use quiclab_testbed::{
 };
 
 use super::{
-    checks::{ABSENT, CERTIFICATE_DELAY_MS, CERTIFICATES, MANY, PERF_SIZES, Pair, Question, Variables},
+    checks::{ABSENT, CERTIFICATE_DELAY_MS, CERTIFICATES, MANY, Pair, Question, Variables},
     network,
+    told::told,
 };
 use crate::regular;
 
@@ -133,8 +133,8 @@ impl<'a> Bench<'a> {
     }
 
     /// Tells the stack that is tried this in every transfer from now on, unless a check says otherwise.
-    pub fn always(&mut self, variables: &[(String, String)]) {
-        self.always = variables.iter().cloned().collect();
+    pub fn always(&mut self, variables: Variables) {
+        self.always = variables;
     }
 
     /// Writes the TLS secrets of all checks to `keys` from now on.
@@ -250,28 +250,9 @@ impl<'a> Bench<'a> {
         Ok(exit)
     }
 
-    /// What a role is told: a stack's own settings are nothing to its peer.
     fn told(&self, pair: Pair, role: Role, variables: &Variables) -> Variables {
-        let mut told = variables.clone();
         let is_own = if role == Role::Server { pair.own_server } else { pair.own_client };
-        if is_own {
-            for (name, value) in &self.always {
-                told.entry(name.clone()).or_insert_with(|| value.clone());
-            }
-        } else {
-            let is_shared = |name: &str| {
-                ["QUICLAB_HTTP", "QUICLAB_IP"].contains(&name) || PERF_SIZES.iter().any(|(size, _)| *size == name)
-            };
-            told.retain(|name, _| !name.starts_with("QUICLAB_") || is_shared(name));
-            told.entry("QUICLAB_HTTP".to_owned()).or_insert_with(|| word(&self.own.manifest.default.http));
-        }
-        if role == Role::Server {
-            told.retain(|name, _| PERF_SIZES.iter().all(|(size, _)| *size != name));
-            if let Some(case) = told.get_mut("TESTCASE") {
-                *case = server_test_case(case).to_owned();
-            }
-        }
-        told
+        told(self.own.manifest, is_own, role, &self.always, variables)
     }
 
     /// How long a transfer took, from the start of the client.

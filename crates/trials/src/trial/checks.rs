@@ -29,10 +29,12 @@ const KINDS: &[&str] = &[
     "patience",
     "refusals",
 ];
+/// The variable that says which HTTP is spoken.
+pub const HTTP: &str = "QUICLAB_HTTP";
 /// Settings that both sides must be told.
-const SHARED: &[&str] = &["QUICLAB_HTTP", "QUICLAB_IP"];
+pub const SHARED: &[&str] = &[HTTP, "QUICLAB_IP"];
 /// Settings of a stack that its manifest has lists of.
-const SETTINGS: &[&str] = &["QUICLAB_CCA", "QUICLAB_GSO", "QUICLAB_PACING", "QUICLAB_HTTP"];
+const SETTINGS: &[&str] = &["QUICLAB_CCA", "QUICLAB_GSO", "QUICLAB_PACING", HTTP];
 /// What a program without a manifest is said to have, and what cannot be asked for.
 const BY_ITSELF: &str = "default";
 
@@ -152,11 +154,11 @@ impl Stacks<'_> {
         checks.push(Check { kind: kind.to_owned(), name: folder_name(&name), sentence, question });
     }
 
-    fn server(&self, pair: Pair) -> &StackManifest {
+    pub(super) fn server(&self, pair: Pair) -> &StackManifest {
         if pair.own_server { self.own } else { self.peer.unwrap_or(self.own) }
     }
 
-    fn client(&self, pair: Pair) -> &StackManifest {
+    pub(super) fn client(&self, pair: Pair) -> &StackManifest {
         if pair.own_client { self.own } else { self.peer.unwrap_or(self.own) }
     }
 
@@ -175,12 +177,13 @@ impl Stacks<'_> {
     /// Values may be refused beside the other defaults, where they do not go with them.
     fn add_settings(&self, checks: &mut Vec<Check>, pair: Pair) {
         let default = &self.own.default;
+        let http = self.usual_http();
         for variable in SETTINGS {
             let usual = match *variable {
                 "QUICLAB_CCA" => default.congestion_control.clone(),
                 "QUICLAB_GSO" => word(&default.gso),
                 "QUICLAB_PACING" => word(&default.pacing),
-                _ => word(&default.http),
+                _ => http.clone(),
             };
             for value in refusals::claimed(self.own, variable).into_iter().filter(|value| value != BY_ITSELF) {
                 if !self.can(pair, variable, &value) {
@@ -211,6 +214,7 @@ impl Stacks<'_> {
             }
         }
         let certain = self.may_refuse(pair, true);
+        let usual_http = self.usual_http();
         for http in [Http::H3, Http::Hq, Http::H2].map(|http| word(&http)) {
             if !self.can(pair, "QUICLAB_HTTP", &http) {
                 continue;
@@ -221,7 +225,7 @@ impl Stacks<'_> {
             let speaks = |case: &str| match case {
                 "http3" => http == "h3",
                 // It is neither version of HTTP.
-                PERF => http == word(&self.own.default.http),
+                PERF => http == usual_http,
                 _ => true,
             };
             for case in TEST_CASES.iter().filter(|case| speaks(case)) {

@@ -68,13 +68,15 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
         let peer = own.manifest.peer.as_deref().unwrap_or("NAME");
         bail!("{name} has only one role and needs a peer\nhint: --peer stacks/{peer}, a stack with the other role");
     }
+    stacks.http().map_err(anyhow::Error::msg)?;
     let checks: Vec<_> = stacks
         .checks()
         .into_iter()
         .filter(|check| arguments.case.is_empty() || arguments.case.contains(&check.kind))
         .collect();
     if checks.is_empty() {
-        bail!("--case: {name} does not claim {}\nhint: test_cases in its stack.toml", arguments.case.join(" or "));
+        let reasons: Vec<_> = arguments.case.iter().map(|kind| stacks.why_none(kind)).collect();
+        bail!("--case: {}\nhint: test_cases in a stack.toml", reasons.join("; "));
     }
     let files = Files::build(&cache, &own, arguments.rebuild, &stop, progress::say)?;
     let peer_files =
@@ -94,7 +96,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
         _ => None,
     };
     let mut bench = Bench::new(own_stack, peer_stack, &place, out.clone(), stop.clone())?;
-    bench.always(&arguments.variables);
+    bench.always(stacks.always());
     let capture = arguments.capture.as_deref().map(Capture::start).transpose()?;
     if let Some(capture) = &capture {
         bench.collect_keys(capture.keys().to_path_buf());
