@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_agent_protocol::report::{CpuUse, CpuUser};
+use quiclab_agent_protocol::report::{CpuUse, CpuUser, Offloads, StolenTime};
 use quiclab_experiment::{quantity, stack::Role};
 use quiclab_units::Duration;
 use serde::Deserialize;
 
 use crate::{
-    HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen, Thefts,
+    HostSeen, LostLog, Observed, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
     linux::{Discipline, stages_of_nested},
 };
 
@@ -129,7 +129,7 @@ impl Report {
             client,
             path,
             taps: (0..).zip(self.taps).map(|(interface, tap)| tap.convert(interface)).collect(),
-            thefts: self.thefts.map(|taken| Thefts { count: taken.count, time: taken.time }),
+            thefts: self.thefts.map(|taken| StolenTime { count: taken.count, time_ns: taken.time.as_nanos() }),
             send_sizes: self.send_sizes,
             cut_files: self.cut,
             lost_logs: self.lost_logs.iter().map(|text| lost_log(text)).collect(),
