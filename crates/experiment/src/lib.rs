@@ -33,6 +33,7 @@ mod set;
 mod settings;
 mod skipped;
 pub mod stack;
+mod testbed_name;
 mod text;
 mod value;
 
@@ -54,4 +55,5 @@ pub use settings::{
     PATCHED_KERNEL, changed_settings, foreign_setting, setting_about, setting_keys, setting_words, settings_reference,
     testbed_only,
 };
+pub use testbed_name::TestbedName;
 pub use text::{setting_list, setting_text, settings_differences, settings_text};

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use quiclab_agent_protocol::report::{CpuUse, CpuUser, Offloads, StolenTime};
-use quiclab_experiment::{quantity, stack::Role};
+use quiclab_experiment::{TestbedName, quantity, stack::Role};
 use quiclab_units::Duration;
 use serde::Deserialize;
 
@@ -113,6 +113,7 @@ struct Taken {
 impl Report {
     pub(super) fn convert(self) -> Observed {
         let is_simulated = self.is_simulated();
+        let testbed = if is_simulated { TestbedName::Sim } else { TestbedName::Vm };
         let path = self.path();
         let host = |namespace: &str, end: &Option<OldEnd>| HostSeen {
             end: end.as_ref().map(OldEnd::convert),
@@ -134,7 +135,7 @@ impl Report {
             cut_files: self.cut,
             lost_logs: self.lost_logs.iter().map(|text| lost_log(text)).collect(),
             drained: self.drained,
-            ..Observed::nothing(if is_simulated { "sim" } else { "vm" }, SERVER_PORT)
+            ..Observed::nothing(testbed.as_str(), SERVER_PORT)
         }
     }
 
