@@ -32,7 +32,7 @@ pub struct Report {
     pub cross_traffic: Option<CrossTrafficReport>,
     /// Time that the CPU was taken away, from the server's start to the end of the transfer; `None` where the run asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thefts: Option<Taken>,
+    pub thefts: Option<StolenTime>,
     /// Offload settings as found after they were set, by namespace and interface.
     pub offloads: BTreeMap<String, Offloads>,
     /// The taps, in the order of the capture's interfaces.
@@ -160,8 +160,9 @@ pub struct QdiscCounters {
     pub own: BTreeMap<String, u64>,
 }
 
-/// The offloads that decide what a tap sees.
+/// Offloads of a network card that decide what a tap sees. Records have it too, and refuse unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Offloads {
     /// Transmit checksums are left to the interface. UDP GSO sends fail with EIO without it.
     pub transmit_checksum: bool,
@@ -182,9 +183,10 @@ pub struct ListedDrops {
     pub dropped: u64,
 }
 
-/// CPU time that was taken away.
+/// CPU time that was taken away. Records have it too, and refuse unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
+#[serde(deny_unknown_fields)]
+pub struct StolenTime {
     /// Number of thefts.
     pub count: u64,
     /// Their length together.

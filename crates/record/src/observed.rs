@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_agent_protocol::report::CpuUse;
+use quiclab_agent_protocol::report::{CpuUse, Offloads, StolenTime};
 use quiclab_experiment::stack::Role;
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ pub struct Observed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClocksSeen>,
     /// Time that was taken from the CPU; `None` where the run did not ask for it.
-    pub thefts: Option<Thefts>,
+    pub thefts: Option<StolenTime>,
     /// Lengths of what the hosts' kernels were given to send, in bytes with Ethernet header and before segmentation, and how often each
     /// occurred; `None` where the run did not ask for it.
     pub send_sizes: Option<BTreeMap<u32, u64>>,
@@ -250,31 +250,6 @@ pub enum TapRole {
     Sender,
     /// The tap was behind the bottleneck, before the client.
     BehindBottleneck,
-}
-
-/// Offloads of a network card that decide what a tap sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Offloads {
-    /// Transmit checksums are left to the card.
-    pub transmit_checksum: bool,
-    /// TCP segmentation is left to the card.
-    pub tcp_segmentation: bool,
-    /// Segmentation happens in software, just before the card.
-    pub generic_segmentation: bool,
-    /// UDP segmentation is left to the card.
-    pub udp_segmentation: bool,
-}
-
-/// Time that was taken from the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Thefts {
-    /// How often.
-    pub count: u64,
-    /// Time that was taken in total.
-    #[serde(rename = "time_ns", with = "nanoseconds")]
-    pub time: Duration,
 }
 
 /// Logs of an endpoint that are not in the record.

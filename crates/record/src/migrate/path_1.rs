@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_agent_protocol::report::{CpuUse, CpuUser};
-use quiclab_experiment::{quantity, stack::Role};
+use quiclab_agent_protocol::report::{CpuUse, CpuUser, Offloads, StolenTime};
+use quiclab_experiment::{TestbedName, quantity, stack::Role};
 use quiclab_units::Duration;
 use serde::Deserialize;
 
 use crate::{
-    HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen, Thefts,
+    HostSeen, LostLog, Observed, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
     linux::{Discipline, stages_of_nested},
 };
 
@@ -113,6 +113,7 @@ struct Taken {
 impl Report {
     pub(super) fn convert(self) -> Observed {
         let is_simulated = self.is_simulated();
+        let testbed = if is_simulated { TestbedName::Sim } else { TestbedName::Vm };
         let path = self.path();
         let host = |namespace: &str, end: &Option<OldEnd>| HostSeen {
             end: end.as_ref().map(OldEnd::convert),
@@ -129,12 +130,12 @@ impl Report {
             client,
             path,
             taps: (0..).zip(self.taps).map(|(interface, tap)| tap.convert(interface)).collect(),
-            thefts: self.thefts.map(|taken| Thefts { count: taken.count, time: taken.time }),
+            thefts: self.thefts.map(|taken| StolenTime { count: taken.count, time_ns: taken.time.as_nanos() }),
             send_sizes: self.send_sizes,
             cut_files: self.cut,
             lost_logs: self.lost_logs.iter().map(|text| lost_log(text)).collect(),
             drained: self.drained,
-            ..Observed::nothing(if is_simulated { "sim" } else { "vm" }, SERVER_PORT)
+            ..Observed::nothing(testbed.as_str(), SERVER_PORT)
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use quiclab_experiment::{
-    foreign_setting,
+    TestbedName, foreign_setting,
     run::{Run, Versions},
 };
 
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// Its name.
-pub const NAME: &str = "hosts";
+pub const NAME: &str = TestbedName::Hosts.as_str();
 
 /// Longest time for which an agent may hold its host after its session was lost.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(45);

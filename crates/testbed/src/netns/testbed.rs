@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow};
 use quiclab_experiment::{
-    foreign_setting,
+    TestbedName, foreign_setting,
     run::{Run, Versions},
 };
 
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Its name.
-pub const NAME: &str = "netns";
+pub const NAME: &str = TestbedName::Netns.as_str();
 
 /// Real stacks on this machine's kernel, in namespaces, in real time.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use quiclab_agent_protocol::{
 };
 use quiclab_experiment::stack::Role;
 use quiclab_record::{
-    CrossTrafficSeen, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, StampsSeen,
-    TapRole, TapSeen, Thefts,
+    CrossTrafficSeen, HostSeen, LostLog, Observed, Outcome, PathSeen, ProcessEnd, StageSeen, StampsSeen, TapRole,
+    TapSeen,
     linux::{Discipline, stages_of_nested},
 };
 use quiclab_units::Duration;
@@ -23,7 +23,7 @@ pub fn observed(testbed: &str, report: &Report, names: &StageNames) -> Observed 
         // Both hosts are the one guest.
         cpu_use: report.cpu_use,
         queues: nested(report, namespace, HOST_INTERFACE, &[]),
-        offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).map(offloads),
+        offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).copied(),
     };
     Observed {
         kernel_release: Some(report.kernel_release.clone()),
@@ -34,7 +34,7 @@ pub fn observed(testbed: &str, report: &Report, names: &StageNames) -> Observed 
         path: path(report, names),
         cross_traffic: report.cross_traffic.as_ref().map(|seen| cross_traffic(seen, report.drained)),
         taps: (0..).zip(&report.taps).map(|(interface, report)| tap(interface, report)).collect(),
-        thefts: report.thefts.map(|taken| Thefts { count: taken.count, time: Duration::from_nanos(taken.time_ns) }),
+        thefts: report.thefts,
         send_sizes: report.send_sizes.clone(),
         cut_files: report.cut.clone(),
         lost_logs: report.lost_logs.iter().map(|text| lost_log(text)).collect(),
@@ -69,7 +69,7 @@ fn path_of_kernel(report: &Report, names: &StageNames) -> PathSeen {
     let listed = report.drops_to_server.map(|counted| listed(counted, names));
     let cards = [("to_client", TO_CLIENT), ("to_server", TO_SERVER)];
     let found = cards.into_iter().filter_map(|(direction, interface)| {
-        Some((direction.to_owned(), offloads(report.offloads.get(&format!("wire/{interface}"))?)))
+        Some((direction.to_owned(), *report.offloads.get(&format!("wire/{interface}"))?))
     });
     PathSeen {
         to_client: stages(TO_CLIENT, "to_client", &names.to_client),
@@ -138,15 +138,6 @@ fn process_end(end: &report::ProcessEnd) -> ProcessEnd {
         resident_bytes: None,
         processes_left: end.processes_left,
         stray_files: end.stray_files.clone(),
-    }
-}
-
-fn offloads(found: &report::Offloads) -> Offloads {
-    Offloads {
-        transmit_checksum: found.transmit_checksum,
-        tcp_segmentation: found.tcp_segmentation,
-        generic_segmentation: found.generic_segmentation,
-        udp_segmentation: found.udp_segmentation,
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    PATCHED_KERNEL, foreign_setting,
+    PATCHED_KERNEL, TestbedName, foreign_setting,
     run::{Run, Versions},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Its name.
-pub const NAME: &str = "vm";
+pub const NAME: &str = TestbedName::Vm.as_str();
 
 /// Folder of what is made for kernels, beside that of the stacks.
 const KERNELS: &str = "kernel";
