@@ -65,10 +65,7 @@ impl Testbed for VirtualMachines {
     }
 
     fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
-        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
-        let built = Built { digest: stack.digest()?, made: stack.made.clone() };
-        self.stacks.insert(&source.manifest.name, stack);
-        Ok(built)
+        self.stacks.build(stack_store, source, again, Ok)
     }
 
     fn check_machine(&self) -> Result<()> {
