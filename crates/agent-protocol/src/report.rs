@@ -132,8 +132,10 @@ pub enum CpuUser {
     Endpoints,
 }
 
-/// Counters of one queueing discipline. They start at zero when it is installed, which is before the run begins.
+/// Counters of one queueing discipline. They start at zero when it is installed, which is before the run begins. Old records have it too,
+/// and refuse unknown fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct QdiscCounters {
     /// `server`, `wire` or `client`.
     pub namespace: String,
@@ -144,17 +146,17 @@ pub struct QdiscCounters {
     /// Handle, for example `1:0`.
     pub handle: String,
     /// Packets that left it.
-    pub packets: u32,
+    pub packets: u64,
     /// Bytes that left it.
     pub bytes: u64,
-    /// Packets it dropped.
-    pub drops: u32,
+    /// Packets that it or one inside of it dropped.
+    pub drops: u64,
     /// Times a packet had to wait for its rate.
-    pub overlimits: u32,
+    pub overlimits: u64,
     /// Packets waiting in it now.
-    pub backlog_packets: u32,
+    pub backlog_packets: u64,
     /// Bytes waiting in it now.
-    pub backlog_bytes: u32,
+    pub backlog_bytes: u64,
     /// What only this kind counts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, u64>,

@@ -3,7 +3,7 @@
 use quiclab_experiment::run::{Forwarder, Run};
 use quiclab_path::spec::{StageSettings, StageSpec};
 use quiclab_record::{ClocksSeen, Observed, StageSeen, StampsSeen};
-use quiclab_report::{DropSummary, Mover, PathSummary, RuleSummary, StageSummary};
+use quiclab_report::{DropSummary, Mover, PathSummary, StageSummary};
 /// The testbed without a kernel.
 const SIMULATOR: &str = "sim";
 
@@ -57,20 +57,9 @@ fn mover(run: &Run, observed: &Observed) -> Mover {
 }
 
 fn stage_summary(direction: &str, asked: Option<&StageSpec>, seen: &StageSeen) -> StageSummary {
-    let count = |name: &str| seen.counts.get(name).copied();
     let rule = asked.and_then(|stage| match &stage.settings {
-        StageSettings::ContentLoss(settings) => Some(RuleSummary {
-            text: settings.drop.to_string(),
-            asked: count("asked"),
-            undecided: count("undecided").unwrap_or(0),
-        }),
+        StageSettings::ContentLoss(settings) => Some(settings.drop.to_string()),
         _ => None,
     });
-    StageSummary {
-        place: format!("{direction}.{}", seen.name),
-        kind: seen.kind.clone(),
-        rule,
-        passed: seen.packets_passed,
-        drops: seen.drops.clone(),
-    }
+    StageSummary { place: format!("{direction}.{}", seen.name), rule, seen: seen.clone() }
 }

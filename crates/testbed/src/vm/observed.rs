@@ -3,13 +3,12 @@
 use quiclab_agent_protocol::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
     cross_traffic::CrossTrafficReport,
-    report::{self, ListedDrops, QdiscCounters, Report, TapReport},
+    report::{self, ListedDrops, Report, TapReport},
 };
 use quiclab_experiment::stack::Role;
 use quiclab_record::{
     CrossTrafficSeen, HostSeen, LostLog, Observed, Outcome, PathSeen, ProcessEnd, StageSeen, StampsSeen, TapRole,
-    TapSeen,
-    linux::{Discipline, stages_of_nested},
+    TapSeen, linux::stages_on,
 };
 use quiclab_units::Duration;
 
@@ -89,27 +88,7 @@ fn listed(ListedDrops { seen, dropped }: ListedDrops, names: &StageNames) -> Sta
 
 /// What the disciplines on an interface did, the outermost first; those without a name are called by their kind.
 fn nested(report: &Report, namespace: &str, interface: &str, names: &[String]) -> Vec<StageSeen> {
-    let is_here = |queue: &&QdiscCounters| queue.namespace == namespace && queue.interface == interface;
-    let mut there: Vec<_> = report.qdiscs.iter().filter(is_here).collect();
-    // The agent numbers them from the root on: 1:0 has 2:0 in it.
-    there.sort_by_key(|queue| queue.handle.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok()));
-    let name = |(index, queue): (usize, &&QdiscCounters)| names.get(index).unwrap_or(&queue.kind).clone();
-    let names: Vec<String> = there.iter().enumerate().map(name).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    stages_of_nested(&there.into_iter().map(discipline).collect::<Vec<_>>(), &names)
-}
-
-fn discipline(queue: &QdiscCounters) -> Discipline {
-    Discipline {
-        kind: queue.kind.clone(),
-        packets: queue.packets.into(),
-        bytes: queue.bytes,
-        drops: queue.drops.into(),
-        overlimits: queue.overlimits.into(),
-        backlog_packets: queue.backlog_packets.into(),
-        backlog_bytes: queue.backlog_bytes.into(),
-        own: queue.own.clone(),
-    }
+    stages_on(&report.qdiscs, namespace, interface, |index, queue| names.get(index).unwrap_or(&queue.kind).clone())
 }
 
 fn outcome(outcome: &report::Outcome) -> Outcome {
