@@ -1,11 +1,12 @@
 //! What a record says of its path, for reports.
 
-use quiclab_experiment::run::{Forwarder, Run};
+use quiclab_experiment::{
+    TestbedName,
+    run::{Forwarder, Run},
+};
 use quiclab_path::spec::{StageSettings, StageSpec};
 use quiclab_record::{ClocksSeen, Observed, StageSeen, StampsSeen};
 use quiclab_report::{DropSummary, Mover, PathSummary, StageSummary};
-/// The testbed without a kernel.
-const SIMULATOR: &str = "sim";
 
 /// The path of a run.
 pub fn summary(run: &Run, observed: &Observed) -> PathSummary {
@@ -47,7 +48,7 @@ fn mover(run: &Run, observed: &Observed) -> Mover {
     if let Some(seen) = &observed.path.forwarder {
         return Mover::Forwarder { why: seen.why.clone(), is_realtime: seen.is_realtime, lateness: seen.lateness };
     }
-    if observed.testbed == SIMULATOR {
+    if observed.testbed == TestbedName::Sim.as_str() {
         return Mover::Simulator;
     }
     Mover::Kernel(match run.settings.path.forwarder {
