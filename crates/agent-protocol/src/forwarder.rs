@@ -1,9 +1,9 @@
 //! The forwarder: the agent itself moves packets between the hosts, in user space, through stages of the path model.
 
-use std::collections::BTreeMap;
-
 use quiclab_path::spec::StageSpec;
 use serde::{Deserialize, Serialize};
+
+use crate::stage::StageSeen;
 
 /// What the forwarder is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,12 +49,10 @@ impl Default for RealTime {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForwarderReport {
-    /// The stages towards the client, as the pipeline has them: a rate and its queue are one.
-    pub to_client: Vec<StageReport>,
+    /// The stages towards the client, as the pipeline has them: a rate and its queue are one. Only the last one counts bytes.
+    pub to_client: Vec<StageSeen>,
     /// The stages towards the server.
-    pub to_server: Vec<StageReport>,
-    /// Bytes of the frames that were delivered towards the client and towards the server.
-    pub bytes_delivered: [u64; 2],
+    pub to_server: Vec<StageSeen>,
     /// The first packets that were dropped, in the order of time; at most [`MOST_DROPS`].
     pub drops: Vec<Drop>,
     /// Packets that were dropped beyond those.
@@ -87,47 +85,6 @@ pub const MOST_DROPS: usize = 10_000;
 pub const MOST_DROP_WORDS: usize = 300 << 10;
 /// Bytes of the words of one drop.
 pub const LONGEST_DROP_WORDS: usize = 400;
-
-/// What one stage did with packets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StageReport {
-    /// Its name, unique within its direction.
-    pub name: String,
-    /// What implements it, such as `token-bucket`.
-    pub kind: String,
-    /// Packets that went in.
-    pub entered: u64,
-    /// Packets that came out.
-    pub left: u64,
-    /// Packets dropped, by cause; causes without packets are absent.
-    pub dropped: BTreeMap<String, u64>,
-    /// Packets marked instead of dropped.
-    pub marked: u64,
-    /// Copies made.
-    pub copied: u64,
-    /// Packets with a flipped bit.
-    pub corrupted: u64,
-    /// Packets that waited in it at the end.
-    pub waiting_packets: u64,
-    /// Bytes of their frames.
-    pub waiting_bytes: u64,
-    /// What its rule did; `None` where it has none that asks what packets hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rule: Option<RuleCounts>,
-}
-
-/// Datagrams that a rule was asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RuleCounts {
-    /// All of them.
-    pub asked: u64,
-    /// Datagrams that it matched.
-    pub matched: u64,
-    /// Datagrams of which it could not be decided, because a packet could not be read.
-    pub undecided: u64,
-}
 
 /// A packet that was dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

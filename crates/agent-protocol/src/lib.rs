@@ -20,3 +20,4 @@ pub mod report;
 pub mod results;
 pub mod ring;
 pub mod slot;
+pub mod stage;

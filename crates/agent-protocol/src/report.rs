@@ -32,7 +32,7 @@ pub struct Report {
     pub cross_traffic: Option<CrossTrafficReport>,
     /// Time that the CPU was taken away, from the server's start to the end of the transfer; `None` where the run asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thefts: Option<Taken>,
+    pub thefts: Option<StolenTime>,
     /// Offload settings as found after they were set, by namespace and interface.
     pub offloads: BTreeMap<String, Offloads>,
     /// The taps, in the order of the capture's interfaces.
@@ -132,8 +132,10 @@ pub enum CpuUser {
     Endpoints,
 }
 
-/// Counters of one queueing discipline. They start at zero when it is installed, which is before the run begins.
+/// Counters of one queueing discipline. They start at zero when it is installed, which is before the run begins. Old records have it too,
+/// and refuse unknown fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct QdiscCounters {
     /// `server`, `wire` or `client`.
     pub namespace: String,
@@ -144,24 +146,25 @@ pub struct QdiscCounters {
     /// Handle, for example `1:0`.
     pub handle: String,
     /// Packets that left it.
-    pub packets: u32,
+    pub packets: u64,
     /// Bytes that left it.
     pub bytes: u64,
-    /// Packets it dropped.
-    pub drops: u32,
+    /// Packets that it or one inside of it dropped.
+    pub drops: u64,
     /// Times a packet had to wait for its rate.
-    pub overlimits: u32,
+    pub overlimits: u64,
     /// Packets waiting in it now.
-    pub backlog_packets: u32,
+    pub backlog_packets: u64,
     /// Bytes waiting in it now.
-    pub backlog_bytes: u32,
+    pub backlog_bytes: u64,
     /// What only this kind counts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, u64>,
 }
 
-/// The offloads that decide what a tap sees.
+/// Offloads of a network card that decide what a tap sees. Records have it too, and refuse unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Offloads {
     /// Transmit checksums are left to the interface. UDP GSO sends fail with EIO without it.
     pub transmit_checksum: bool,
@@ -182,9 +185,10 @@ pub struct ListedDrops {
     pub dropped: u64,
 }
 
-/// CPU time that was taken away.
+/// CPU time that was taken away. Records have it too, and refuse unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
+#[serde(deny_unknown_fields)]
+pub struct StolenTime {
     /// Number of thefts.
     pub count: u64,
     /// Their length together.

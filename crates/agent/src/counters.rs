@@ -80,14 +80,14 @@ fn counters(namespace: &str, interface: &str, message: &TcMessage) -> Option<Qdi
                 for statistic in statistics {
                     match statistic {
                         TcStats2::Basic(basic) => {
-                            counters.packets = basic.packets;
+                            counters.packets = basic.packets.into();
                             counters.bytes = basic.bytes;
                         }
                         TcStats2::Queue(queue) => {
-                            counters.drops = queue.drops;
-                            counters.overlimits = queue.overlimits;
-                            counters.backlog_packets = queue.qlen;
-                            counters.backlog_bytes = queue.backlog;
+                            counters.drops = queue.drops.into();
+                            counters.overlimits = queue.overlimits.into();
+                            counters.backlog_packets = queue.qlen.into();
+                            counters.backlog_bytes = queue.backlog.into();
                         }
                         TcStats2::App(TcXstats::Other(bytes)) => counters.own = own(&counters.kind, bytes),
                         _ => {}

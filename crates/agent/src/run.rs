@@ -14,9 +14,10 @@ use quiclab_agent_protocol::{
     activity::Activity,
     addresses::{HOST_INTERFACE, TO_CLIENT},
     contents::Contents,
+    hosts::Readiness,
     orders::{Listen, Orders, Transport},
     places::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
-    report::{Outcome, Report, TapReport},
+    report::{Outcome, QdiscCounters, Report, TapReport},
 };
 
 use crate::{
@@ -134,14 +135,15 @@ struct Running<'a> {
 impl Running<'_> {
     fn everything(&mut self) -> Result<()> {
         self.hooks.begin()?;
-        self.lay_out_files()?;
+        lay_out_files(self.orders)?;
         self.report.offloads = self.topology.shape(&self.orders.network)?.into_iter().collect();
         let drop_list = self.topology.drop_to_server(&self.orders.network)?;
         self.open_forwarder()?;
         self.open_taps()?;
         self.hooks.before_transfer()?;
-        let ((transferred, forwarded), clock) =
-            clock::watched(Difference::now, || (self.transfer(), self.finish_forwarder()))?;
+        let ((transferred, forwarded), clock) = clock::watched(Difference::now, || {
+            (self.transfer(), finish_forwarder(self.forwarder.take(), &mut self.report))
+        })?;
         self.hooks.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.drops_to_server = drop_list.map(|list| list.counted()).transpose()?;
@@ -166,22 +168,9 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// What went wrong with the forwarder explains whatever else went wrong.
-    fn finish_forwarder(&mut self) -> Result<()> {
-        let Some(forwarder) = self.forwarder.take() else { return Ok(()) };
-        let (report, ended) = forwarder.finish();
-        self.report.forwarder = report;
-        ended
-    }
-
-    fn lay_out_files(&self) -> Result<()> {
-        lay_out_files(self.orders)
-    }
-
     fn open_taps(&mut self) -> Result<()> {
         let Some(tap) = &self.orders.tap else { return Ok(()) };
-        let transfer = &self.orders.transfer;
-        let size = (transfer.size_bytes * transfer.names.len() as u64).max(tap.room_bytes);
+        let size = bytes_on_taps(self.orders, tap.room_bytes);
         let headers_of_cross_traffic = self.orders.cross_traffic.is_some() && !self.orders.network.super_packets;
         for (name, namespace, interface, kept) in [
             ("sender", &self.topology.server, HOST_INTERFACE, tap.snaplen_bytes),
@@ -217,10 +206,7 @@ impl Running<'_> {
             Readiness::Neither => Outcome::NeverListened,
         };
         let end = server.end(self.roots.server)?;
-        let outcome = match (&outcome, end.exit_code) {
-            (Outcome::ServerEnded, Some(NOT_SUPPORTED)) => Outcome::Unsupported { role: "server".into() },
-            _ => outcome,
-        };
+        let outcome = if matches!(outcome, Outcome::ServerEnded) { of_ended_server(end.exit_code) } else { outcome };
         self.report.server = Some(end);
         Ok(outcome)
     }
@@ -257,7 +243,9 @@ impl Running<'_> {
             cross_traffic.stop_source(self.report.cross_traffic.get_or_insert_default())?;
         }
         if first == First::One {
-            self.drain()?;
+            let longest_delay = Duration::from_nanos(self.orders.network.longest_delay_ns);
+            let qdiscs = || counters::qdiscs(self.topology);
+            self.report.drained = drain(longest_delay, self.forwarder.as_ref(), qdiscs)?;
         }
         if let Some(cross_traffic) = &mut cross_traffic {
             cross_traffic.stop_sink(self.report.cross_traffic.get_or_insert_default())?;
@@ -267,9 +255,7 @@ impl Running<'_> {
             (First::Other, _) => Outcome::ServerEnded,
             // Of a path that has failed the forwarder says why.
             (First::Neither | First::Path, _) => Outcome::ClientTimeout,
-            (First::One, Some(0)) => Outcome::Done,
-            (First::One, Some(NOT_SUPPORTED)) => Outcome::Unsupported { role: "client".into() },
-            (First::One, _) => Outcome::ClientFailed,
+            (First::One, exit_code) => of_ended_client(exit_code),
         };
         self.report.client = Some(end);
         Ok(outcome)
@@ -281,21 +267,54 @@ impl Running<'_> {
         cross_traffic.start()?;
         Ok(Some(cross_traffic))
     }
+}
 
-    /// Lets what is under way arrive, so that the counters and the taps can agree.
-    fn drain(&mut self) -> Result<()> {
-        let start = Instant::now();
-        sleep(Duration::from_nanos(self.orders.network.longest_delay_ns));
-        while start.elapsed() < DRAIN_LIMIT {
-            let in_user_space = self.forwarder.as_ref().map_or(0, Forwarder::packets_waiting);
-            if in_user_space == 0 && counters::qdiscs(self.topology)?.iter().all(|queue| queue.backlog_packets == 0) {
-                self.report.drained = true;
-                return Ok(());
-            }
-            sleep(DRAIN_POLL);
+/// Lets what is under way arrive, so that the counters and the taps can agree. True: all of it has.
+pub(crate) fn drain(
+    longest_delay: Duration,
+    forwarder: Option<&Forwarder>,
+    qdiscs: impl Fn() -> Result<Vec<QdiscCounters>>,
+) -> Result<bool> {
+    let start = Instant::now();
+    sleep(longest_delay);
+    while start.elapsed() < DRAIN_LIMIT {
+        let in_user_space = forwarder.map_or(0, Forwarder::packets_waiting);
+        if in_user_space == 0 && qdiscs()?.iter().all(|queue| queue.backlog_packets == 0) {
+            return Ok(true);
         }
-        Ok(())
+        sleep(DRAIN_POLL);
     }
+    Ok(false)
+}
+
+/// What went wrong with the forwarder explains whatever else went wrong.
+pub(crate) fn finish_forwarder(forwarder: Option<Forwarder>, report: &mut Report) -> Result<()> {
+    let Some(forwarder) = forwarder else { return Ok(()) };
+    let (forwarded, ended) = forwarder.finish();
+    report.forwarder = forwarded;
+    ended
+}
+
+/// The outcome of a run whose client has ended by itself.
+pub(crate) fn of_ended_client(exit_code: Option<i32>) -> Outcome {
+    match exit_code {
+        Some(0) => Outcome::Done,
+        Some(NOT_SUPPORTED) => Outcome::Unsupported { role: "client".into() },
+        _ => Outcome::ClientFailed,
+    }
+}
+
+/// The outcome of a run whose server has ended by itself.
+pub(crate) fn of_ended_server(exit_code: Option<i32>) -> Outcome {
+    match exit_code {
+        Some(NOT_SUPPORTED) => Outcome::Unsupported { role: "server".into() },
+        _ => Outcome::ServerEnded,
+    }
+}
+
+/// The bytes for which taps need room.
+pub(crate) fn bytes_on_taps(orders: &Orders, least: u64) -> u64 {
+    (orders.transfer.size_bytes * orders.transfer.names.len() as u64).max(least)
 }
 
 /// Stops taps side by side: with each the kernel waits until all CPUs have let go of the packets in their hands.
@@ -345,13 +364,7 @@ pub(crate) fn lay_out_files(orders: &Orders) -> Result<()> {
 }
 
 /// Exit status by which an endpoint says that it does not support what it was asked.
-pub(crate) const NOT_SUPPORTED: i32 = 127;
-
-pub(crate) enum Readiness {
-    Listens,
-    Ended,
-    Neither,
-}
+const NOT_SUPPORTED: i32 = 127;
 
 pub(crate) fn wait_until_listening(server: &Endpoint, namespace: &Namespace, listen: Listen) -> Result<Readiness> {
     let start = Instant::now();

@@ -34,6 +34,7 @@ mod set;
 mod settings;
 mod skipped;
 pub mod stack;
+mod testbed_name;
 mod text;
 mod value;
 
@@ -56,4 +57,5 @@ pub use settings::{
     PATCHED_KERNEL, changed_settings, foreign_setting, setting_about, setting_keys, setting_words, settings_reference,
     testbed_only,
 };
+pub use testbed_name::TestbedName;
 pub use text::{setting_list, setting_text, settings_differences, settings_text};

@@ -18,7 +18,7 @@ pub use figure::{Compare, FigureKind, FigureSpec, GROUPS, TIME};
 pub use file::{Scenario, is_scenario};
 pub use flows::{CongestionControl, Flows, FlowsPacing, Recovery, WorkloadKind};
 pub use labels::{Labels, SettingLabels};
-pub use measured::{Quantity, metric_in_words, quantity_of};
+pub use measured::{MetricName, Quantity};
 pub use plan::{ScenarioPlan, ScenarioRun};
 pub use settings::{Bottleneck, QueueKind, ScenarioSettings};
 pub use texts::{follows, scenario_labels};

@@ -35,7 +35,7 @@ pub use {
     workload::{Certificate, CertificateKey, FileContents, SizeOf, Workload},
 };
 
-use crate::stack::Role;
+use crate::{stack::Role, testbed_name::TestbedName};
 use declaration::{Declaration, Side};
 use draft::{Setting, all, find};
 
@@ -66,16 +66,16 @@ pub fn changed_settings(settings: &Settings) -> impl Iterator<Item = (&'static s
     all().filter(changed).filter_map(|setting| Some((setting.key, setting.text(settings)?)))
 }
 
-/// The settings that not every testbed has, and that are not at their defaults: key, and the testbeds that have it, with ", " between them.
+/// The settings that not every testbed has, and that are not at their defaults: key, and the testbeds that have it.
 /// Every other testbed refuses such a run.
-pub fn testbed_only(settings: &Settings) -> impl Iterator<Item = (&'static str, &'static str)> {
-    all().filter_map(|setting| Some((setting.key, setting.needed_testbed(settings)?)))
+pub fn testbed_only(settings: &Settings) -> impl Iterator<Item = (&'static str, &'static [TestbedName])> {
+    all().filter_map(|setting| Some((setting.key, setting.needed_testbeds(settings)?)))
 }
 
 /// What is wrong with settings on `testbed`: the first that only another one has. `None` where all is well.
 pub fn foreign_setting(settings: &Settings, testbed: &str) -> Option<String> {
-    let (key, needed) = testbed_only(settings).find(|(_, needed)| needed.split(", ").all(|one| one != testbed))?;
-    let first = needed.split(", ").next().unwrap_or(needed);
+    let (key, needed) = testbed_only(settings).find(|(_, needed)| needed.iter().all(|one| one.as_str() != testbed))?;
+    let first = needed[0];
     let found = find(key).and_then(|setting| setting.text(settings)).unwrap_or_default();
     Some(format!(
         "{key}: found {found:?}, which the testbed {testbed} does not have; expected the default\nhint: --testbed {first}"

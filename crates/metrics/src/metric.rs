@@ -1,6 +1,6 @@
 //! What a declaration of a metric says, and where to look it up.
 
-use crate::{metrics::METRICS, needs::Need};
+use crate::{metrics::METRICS, needs::Need, pacing::phase_of};
 
 /// Which direction of a metric is better for a sender that shares a path with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,15 +131,12 @@ macro_rules! metrics {
 }
 pub(crate) use metrics;
 
-/// Names of metrics of a part of the transfer: behind this stands the name of the metric of the whole.
-const PARTS: [&str; 2] = ["slow_start_", "steady_"];
-
 /// What is known of the metric `name`; `None` where there is none of that name. A metric of a part of the transfer is like that of the whole,
 /// but judged only where that is asked for, and only pacing has a better direction there: how long slow start takes is a fact.
 pub fn find_metric(name: &str) -> Option<Metric> {
     let find = |name: &str| METRICS.iter().find(|metric| metric.name == name).copied();
     let of_part = || {
-        let whole = PARTS.iter().find_map(|part| name.strip_prefix(part))?;
+        let (_, whole) = phase_of(name)?;
         let whole = find(whole)?;
         let better = if whole.theme == Theme::Pacing { whole.better } else { Better::Neither };
         Some(Metric { is_primary: false, better, ..whole })

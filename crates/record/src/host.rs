@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use quiclab_experiment::TestbedName;
 use quiclab_metrics::{BatchSizes, EndpointUse, HOST_METRICS, HostUse, RunMetrics};
 use quiclab_units::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
@@ -231,7 +232,7 @@ pub(crate) fn measure(
 ) -> Result<(), RecordError> {
     let Some(activity) = HostActivity::read(folder)? else {
         let reason = match (observed.testbed.as_str(), &observed.kernel_release) {
-            ("vm", _) => {
+            (testbed, _) if testbed == TestbedName::Vm.as_str() => {
                 "virtual time: the hosts' CPU time is the number of their instructions, and is not sampled".to_owned()
             }
             (_, None) => "virtual time: the hosts are simulated".to_owned(),

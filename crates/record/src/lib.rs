@@ -45,9 +45,10 @@ pub use host::{HostActivity, HostBatches, HostMissing, HostSeries};
 pub use machine::{FrequencySeen, MachineSeen, MachineWindow, TemperatureSeen};
 pub use models::{BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, ModelsRecord};
 pub use observed::{
-    CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd,
-    StageSeen, StampsSeen, TapRole, TapSeen, Thefts,
+    CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Outcome, PathSeen, ProcessEnd, StampsSeen,
+    TapRole, TapSeen,
 };
+pub use quiclab_agent_protocol::stage::StageSeen;
 pub use record::{Record, read_observed};
 pub use records::{ASIDE, Draft, Records, key, link_below};
 pub use replace::put_in_place;

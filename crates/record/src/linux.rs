@@ -2,39 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use crate::StageSeen;
+use quiclab_agent_protocol::{report::QdiscCounters, stage::StageSeen};
 
-/// Counters of one queueing discipline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Discipline {
-    /// Kind of the queueing discipline, for example `netem`.
-    pub kind: String,
-    /// Packets that left it.
-    pub packets: u64,
-    /// Bytes that left it.
-    pub bytes: u64,
-    /// Packets that it or one inside of it dropped.
-    pub drops: u64,
-    /// Times a packet had to wait for its rate.
-    pub overlimits: u64,
-    /// Packets waiting in it.
-    pub backlog_packets: u64,
-    /// Bytes waiting in it.
-    pub backlog_bytes: u64,
-    /// What only this kind counts, by name.
-    pub own: BTreeMap<String, u64>,
-}
-
-/// What the stages did whose disciplines are nested like this, the outermost first; `names` has the stage's name for each.
+/// What the stages did whose disciplines stood on an interface, the outermost first; `name` says what the stage is called whose discipline
+/// stands at this place.
 ///
 /// A discipline counts the drops of the one inside of it as its own; here each has its own drops alone.
-pub fn stages_of_nested(disciplines: &[Discipline], names: &[&str]) -> Vec<StageSeen> {
-    let inner = disciplines.iter().skip(1).map(|inner| inner.drops).chain([0]);
-    let all = disciplines.iter().zip(inner).zip(names);
-    all.map(|((discipline, inner), name)| stage_of(discipline, inner, name)).collect()
+pub fn stages_on(
+    qdiscs: &[QdiscCounters],
+    namespace: &str,
+    interface: &str,
+    name: impl Fn(usize, &QdiscCounters) -> String,
+) -> Vec<StageSeen> {
+    let is_here = |qdisc: &&QdiscCounters| qdisc.namespace == namespace && qdisc.interface == interface;
+    let mut there: Vec<_> = qdiscs.iter().filter(is_here).collect();
+    // 1:0 is the root, and has 2:0 in it.
+    there.sort_by_key(|qdisc| qdisc.handle.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok()));
+    let inner = there.iter().skip(1).map(|inner| inner.drops).chain([0]);
+    let all = there.iter().zip(inner).enumerate();
+    all.map(|(index, (qdisc, inner_drops))| stage_of(qdisc, inner_drops, &name(index, qdisc))).collect()
 }
 
-fn stage_of(discipline: &Discipline, inner_drops: u64, name: &str) -> StageSeen {
+fn stage_of(discipline: &QdiscCounters, inner_drops: u64, name: &str) -> StageSeen {
     let mut drops = BTreeMap::new();
     let mut counts = BTreeMap::new();
     for (name, count) in &discipline.own {
@@ -77,9 +66,13 @@ fn usual_cause(kind: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    fn discipline(kind: &str, drops: u64) -> Discipline {
-        Discipline {
+    /// The discipline `handle` of the interface `eth0`, which has counted drops.
+    fn discipline(handle: &str, kind: &str, drops: u64) -> QdiscCounters {
+        QdiscCounters {
+            namespace: "server".to_owned(),
+            interface: "eth0".to_owned(),
             kind: kind.to_owned(),
+            handle: handle.to_owned(),
             packets: 10,
             bytes: 1000,
             drops,
@@ -90,9 +83,14 @@ mod tests {
         }
     }
 
+    fn stages(qdiscs: &[QdiscCounters]) -> Vec<StageSeen> {
+        stages_on(qdiscs, "server", "eth0", |_, qdisc| qdisc.kind.clone())
+    }
+
     #[test]
     fn drops_of_an_inner_discipline_are_counted_once() {
-        let nested = stages_of_nested(&[discipline("tbf", 7), discipline("netem", 5)], &["rate", "delay"]);
+        let elsewhere = QdiscCounters { interface: "eth1".to_owned(), ..discipline("1:0", "tbf", 9) };
+        let nested = stages(&[discipline("2:0", "netem", 5), elsewhere, discipline("1:0", "tbf", 7)]);
         assert_eq!(nested[0].drops, BTreeMap::from([("too_long".to_owned(), 2)]));
         assert_eq!(nested[1].drops, BTreeMap::from([("queue_full".to_owned(), 5)]));
         assert_eq!(nested.iter().map(StageSeen::all_drops).sum::<u64>(), 7, "as the outermost one counts them");
@@ -102,7 +100,7 @@ mod tests {
     fn a_disciplines_own_counters_name_the_causes_of_its_drops() {
         let own = [("horizon_drops", 3), ("flow_limit_drops", 0), ("throttled", 9)];
         let own = own.map(|(name, count)| (name.to_owned(), count)).into();
-        let stages = stages_of_nested(&[Discipline { own, ..discipline("fq", 4) }], &["fq"]);
+        let stages = stages(&[QdiscCounters { own, ..discipline("1:0", "fq", 4) }]);
         let drops = [("horizon", 3), ("queue_full", 1)];
         assert_eq!(stages[0].drops, drops.map(|(name, count)| (name.to_owned(), count)).into());
         assert_eq!(stages[0].counts, BTreeMap::from([("throttled".to_owned(), 9)]));

@@ -4,7 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_agent_protocol::report::CpuUse;
+use quiclab_agent_protocol::{
+    report::{CpuUse, Offloads, StolenTime},
+    stage::StageSeen,
+};
 use quiclab_experiment::stack::Role;
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -55,7 +58,7 @@ pub struct Observed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClocksSeen>,
     /// Time that was taken from the CPU; `None` where the run did not ask for it.
-    pub thefts: Option<Thefts>,
+    pub thefts: Option<StolenTime>,
     /// Lengths of what the hosts' kernels were given to send, in bytes with Ethernet header and before segmentation, and how often each
     /// occurred; `None` where the run did not ask for it.
     pub send_sizes: Option<BTreeMap<u32, u64>>,
@@ -160,28 +163,6 @@ fn is_none_of_them(count: &u64) -> bool {
     *count == 0
 }
 
-/// What one stage of a path, or one queue of a host, did to packets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StageSeen {
-    /// Name of the stage, such as `rate`; unique within its direction.
-    pub name: String,
-    /// What implements it, such as `tbf` (a queueing discipline of Linux) or `token_bucket` (a stage of the simulator).
-    pub kind: String,
-    /// Packets that left it.
-    pub packets_passed: u64,
-    /// Bytes of their frames; `None` where they were not counted.
-    pub bytes_passed: Option<u64>,
-    /// Packets that it dropped, by cause, such as `queue_full`. Causes without packets are absent.
-    pub drops: BTreeMap<String, u64>,
-    /// Packets that were waiting in it at the end.
-    pub packets_waiting: u64,
-    /// Bytes of their frames.
-    pub bytes_waiting: u64,
-    /// What only this kind counts, by name.
-    pub counts: BTreeMap<String, u64>,
-}
-
 /// What became of the traffic from the server's host to the client's beside that of the endpoints, as their kernels counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -250,31 +231,6 @@ pub enum TapRole {
     Sender,
     /// The tap was behind the bottleneck, before the client.
     BehindBottleneck,
-}
-
-/// Offloads of a network card that decide what a tap sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Offloads {
-    /// Transmit checksums are left to the card.
-    pub transmit_checksum: bool,
-    /// TCP segmentation is left to the card.
-    pub tcp_segmentation: bool,
-    /// Segmentation happens in software, just before the card.
-    pub generic_segmentation: bool,
-    /// UDP segmentation is left to the card.
-    pub udp_segmentation: bool,
-}
-
-/// Time that was taken from the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Thefts {
-    /// How often.
-    pub count: u64,
-    /// Time that was taken in total.
-    #[serde(rename = "time_ns", with = "nanoseconds")]
-    pub time: Duration,
 }
 
 /// Logs of an endpoint that are not in the record.
@@ -348,32 +304,6 @@ impl HostSeen {
     pub fn queue_drops_and_passed(&self) -> Option<(u64, u64)> {
         let outermost = self.queues.first()?;
         Some((self.queues.iter().map(StageSeen::all_drops).sum(), outermost.packets_passed))
-    }
-}
-
-impl StageSeen {
-    /// A stage that has seen nothing.
-    pub fn new(name: &str, kind: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            packets_passed: 0,
-            bytes_passed: None,
-            drops: BTreeMap::new(),
-            packets_waiting: 0,
-            bytes_waiting: 0,
-            counts: BTreeMap::new(),
-        }
-    }
-
-    /// Packets that went in: those that left, were dropped, or were still waiting.
-    pub fn packets_entered(&self) -> u64 {
-        self.packets_passed + self.all_drops() + self.packets_waiting
-    }
-
-    /// Packets dropped for any cause.
-    pub fn all_drops(&self) -> u64 {
-        self.drops.values().sum()
     }
 }
 

@@ -2,6 +2,9 @@
 
 use crate::{columns::column_of, groups::Group};
 
+/// Metric of the packets of which nothing shows a cause.
+pub(crate) const UNKNOWN: &str = "burst_share_unknown";
+
 /// Metric of each cause, and its name in the legend.
 pub(crate) const CAUSES: [(&str, &str); 8] = [
     ("burst_share_start_up", "start-up"),
@@ -11,7 +14,7 @@ pub(crate) const CAUSES: [(&str, &str); 8] = [
     ("burst_share_application_pause", "application pause"),
     ("burst_share_bucket", "full bucket of the pacer"),
     ("burst_share_ack", "ACK"),
-    ("burst_share_unknown", "unknown"),
+    (UNKNOWN, "unknown"),
 ];
 
 /// Mean over the runs of bursty packets times the share of this cause among them.

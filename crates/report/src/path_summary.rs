@@ -2,9 +2,7 @@
 
 pub(crate) mod html;
 
-use std::collections::BTreeMap;
-
-use quiclab_agent_protocol::forwarder::Lateness;
+use quiclab_agent_protocol::{forwarder::Lateness, stage::StageSeen};
 
 /// What became of the packets of one run on the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,25 +49,10 @@ pub enum Mover {
 pub struct StageSummary {
     /// Direction and name of the stage: `to_client.loss`.
     pub place: String,
-    /// What implements the stage, such as `drop_tail`.
-    pub kind: String,
-    /// The rule by which it drops datagrams for what they hold; `None` where it has none.
-    pub rule: Option<RuleSummary>,
-    /// Packets that left it.
-    pub passed: u64,
-    /// Packets that it dropped, by cause.
-    pub drops: BTreeMap<String, u64>,
-}
-
-/// A rule, and how often it matched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleSummary {
-    /// The rule, as experiment files have it.
-    pub text: String,
-    /// Datagrams that it was asked about; `None` where that was not counted.
-    pub asked: Option<u64>,
-    /// Datagrams of which it could not be decided.
-    pub undecided: u64,
+    /// The rule by which it drops datagrams for what they hold, as experiment files have it; `None` where it has none.
+    pub rule: Option<String>,
+    /// What the stage did.
+    pub seen: StageSeen,
 }
 
 /// A packet that was dropped.
@@ -108,12 +91,5 @@ impl Mover {
             Self::Kernel(why) | Self::Forwarder { why, .. } => why,
             Self::Simulator => "",
         }
-    }
-}
-
-impl StageSummary {
-    /// Packets that it dropped.
-    pub fn all_drops(&self) -> u64 {
-        self.drops.values().sum()
     }
 }

@@ -10,7 +10,9 @@ use quiclab_experiment::run::Run;
 
 use crate::{
     perform::{Side, Sides},
-    testbed::Manifests,
+    stack::{BuiltStack, Source},
+    stack_store::StackStore,
+    testbed::{Built, Manifests},
 };
 
 /// Built stacks by name, shared by all workers.
@@ -27,6 +29,23 @@ impl<S: Clone> BuiltStacks<S> {
     /// Keeps a stack; it takes the place of an earlier one of that name.
     pub(crate) fn insert(&self, name: &str, stack: S) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), stack);
+    }
+
+    /// Builds a stack, unless the cache has it, and keeps what `prepare` makes of it.
+    ///
+    /// # Errors
+    /// Where it cannot be built or prepared.
+    pub(crate) fn build(
+        &self,
+        stack_store: &StackStore,
+        source: &Source,
+        again: bool,
+        prepare: impl FnOnce(BuiltStack) -> Result<S>,
+    ) -> Result<Built> {
+        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
+        let built = Built { digest: stack.digest()?, made: stack.made.clone() };
+        self.insert(&source.manifest.name, prepare(stack)?);
+        Ok(built)
     }
 
     /// The stacks of a run.

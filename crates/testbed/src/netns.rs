@@ -8,7 +8,8 @@
 //!
 //! A run is a sample: the clock is that of the wall, and whatever else this machine does disturbs it.
 
-pub(crate) mod activity;
+mod activity;
+pub(crate) mod collected;
 pub mod host;
 mod machine;
 pub(crate) mod path;

@@ -2,13 +2,14 @@
 
 use super::{BlobError, shortened};
 use crate::{
-    forwarder::{Drop, ForwarderReport, LONGEST_DROP_WORDS, MOST_DROPS, StageReport},
+    forwarder::{Drop, ForwarderReport, LONGEST_DROP_WORDS, MOST_DROPS},
     orders::Orders,
+    stage::StageSeen,
 };
 
 /// Longest name of a stage, a kind or a cause, in bytes.
 const LONGEST_NAME: usize = 1000;
-/// Causes and kinds are words of this program.
+/// Causes, counts and kinds are words of this program.
 const LONGEST_WORD: usize = 40;
 
 /// Makes sure that a forwarder with the order in `orders` can have made the report.
@@ -35,10 +36,11 @@ pub(super) fn check(report: &ForwarderReport, orders: &Orders) -> Result<(), Blo
     report.drops.iter().try_for_each(|drop| check_drop(drop, report))
 }
 
-fn check_stage(stage: &StageReport) -> Result<(), BlobError> {
+fn check_stage(stage: &StageSeen) -> Result<(), BlobError> {
     check_word("name of a stage", &stage.name, LONGEST_NAME)?;
     check_word("kind of a stage", &stage.kind, LONGEST_WORD)?;
-    stage.dropped.keys().try_for_each(|cause| check_word("cause of drops", cause, LONGEST_WORD))
+    stage.drops.keys().try_for_each(|cause| check_word("cause of drops", cause, LONGEST_WORD))?;
+    stage.counts.keys().try_for_each(|count| check_word("count of a stage", count, LONGEST_WORD))
 }
 
 fn check_drop(drop: &Drop, report: &ForwarderReport) -> Result<(), BlobError> {

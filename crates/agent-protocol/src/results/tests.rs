@@ -2,10 +2,11 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    forwarder::{Drop, Forwarder, ForwarderReport, MOST_DROPS, StageReport},
+    forwarder::{Drop, Forwarder, ForwarderReport, MOST_DROPS},
     orders::{Listen, Program, Tap, Transfer, Transport},
     report::{Outcome, Report, TapReport},
     slot::{ORDERS_MAGIC, header},
+    stage::StageSeen,
 };
 
 const AVAILABLE: u64 = 128 << 20;
@@ -216,18 +217,11 @@ fn with_forwarder(change: impl FnOnce(&mut ForwarderReport)) -> Result<(), BlobE
         reads_packets_of_port: None,
         real_time: None,
     });
-    let stage = StageReport {
-        name: "rate".into(),
-        kind: "token-bucket".into(),
-        entered: 2,
-        left: 1,
-        dropped: [("early".to_owned(), 1)].into(),
-        marked: 0,
-        copied: 0,
-        corrupted: 0,
-        waiting_packets: 0,
-        waiting_bytes: 0,
-        rule: None,
+    let stage = StageSeen {
+        packets_passed: 1,
+        bytes_passed: Some(100),
+        drops: [("early".to_owned(), 1)].into(),
+        ..StageSeen::new("rate", "token_bucket")
     };
     let drop = Drop {
         time_ns: 0,
@@ -243,7 +237,6 @@ fn with_forwarder(change: impl FnOnce(&mut ForwarderReport)) -> Result<(), BlobE
     let mut report = ForwarderReport {
         to_client: vec![stage],
         to_server: Vec::new(),
-        bytes_delivered: [100, 0],
         drops: vec![drop],
         drops_not_listed: 0,
         lateness: None,
@@ -266,7 +259,8 @@ fn a_forwarders_report_is_bounded_by_its_order() {
     refused(|report| report.to_client = vec![report.to_client[0].clone(); 3], "found 3");
     refused(|report| report.to_server = report.to_client.clone(), "expected at most 0");
     refused(|report| report.to_client[0].name = "\u{1b}[31m".into(), "expected letters");
-    refused(|report| report.to_client[0].dropped = [("x".repeat(41), 1)].into(), "expected letters");
+    refused(|report| report.to_client[0].drops = [("x".repeat(41), 1)].into(), "expected letters");
+    refused(|report| report.to_client[0].counts = [("a b".into(), 1)].into(), "count of a stage");
     refused(|report| report.drops[0].stage = 1, "found 1");
     refused(|report| report.drops[0].cause = "a b".into(), "expected letters");
     refused(|report| report.drops[0].words = Some("x".repeat(401)), "found 401 bytes");

@@ -14,9 +14,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_agent_protocol::forwarder::{
-    self as orders, Forwarder, ForwarderReport, LONGEST_DROP_WORDS, MOST_DROP_WORDS, MOST_DROPS, RuleCounts,
-    StageReport, SuperPackets,
+use quiclab_agent_protocol::{
+    forwarder::{
+        self as orders, Forwarder, ForwarderReport, LONGEST_DROP_WORDS, MOST_DROP_WORDS, MOST_DROPS, SuperPackets,
+    },
+    stage::StageSeen,
 };
 use quiclab_path::{
     content::{Content, Direction},
@@ -25,7 +27,6 @@ use quiclab_path::{
     pipeline::{Dropped, Pipeline},
     random::Random,
     spec::{StageSpec, build, needs_packets},
-    stage::DropCause,
 };
 use quiclab_units::{Duration, Time};
 
@@ -198,11 +199,10 @@ impl<K: Clock, C: Cards> Engine<K, C> {
 
     /// What has happened so far.
     pub fn report(&self, is_realtime: bool) -> ForwarderReport {
-        let [to_client, to_server] = self.directions.each_ref().map(|direction| direction.stages().collect());
+        let [to_client, to_server] = self.directions.each_ref().map(PathDirection::stages);
         ForwarderReport {
             to_client,
             to_server,
-            bytes_delivered: self.directions.each_ref().map(|direction| direction.bytes_delivered),
             drops: self.drops.clone(),
             drops_not_listed: self.drops_not_listed,
             lateness: self.latenesses.summary(),
@@ -318,24 +318,16 @@ impl<K: Clock, C: Cards> Engine<K, C> {
 }
 
 impl PathDirection {
-    fn stages(&self) -> impl Iterator<Item = StageReport> {
-        self.pipeline.stages().map(|(name, kind, account)| StageReport {
-            rule: self.pipeline.rules().find(|(stage, _)| *stage == name).map(|(_, report)| RuleCounts {
-                asked: report.counts.asked,
-                matched: report.counts.matched,
-                undecided: report.counts.undecided,
-            }),
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            entered: account.entered,
-            left: account.left,
-            dropped: dropped_by_cause(|cause| account.dropped(cause)),
-            marked: account.marked,
-            copied: account.copied,
-            corrupted: account.corrupted,
-            waiting_packets: account.waiting.packets,
-            waiting_bytes: account.waiting.bytes,
-        })
+    fn stages(&self) -> Vec<StageSeen> {
+        let seen = |(name, kind, account)| {
+            let rule = self.pipeline.rules().find(|(stage, _)| *stage == name).map(|(_, report)| report.counts);
+            StageSeen::of_pipeline(name, kind, &account, rule.unwrap_or_default())
+        };
+        let mut stages: Vec<_> = self.pipeline.stages().map(seen).collect();
+        if let Some(last) = stages.last_mut() {
+            last.bytes_passed = Some(self.bytes_delivered);
+        }
+        stages
     }
 
     fn drop_of(&self, dropped: &Dropped<Carried>) -> orders::Drop {
@@ -353,11 +345,6 @@ impl PathDirection {
             words: content.map(|content| cut(content.describe())),
         }
     }
-}
-
-fn dropped_by_cause(count: impl Fn(DropCause) -> u64) -> BTreeMap<String, u64> {
-    let counts = DropCause::ALL.map(|cause| (cause.name().to_owned(), count(cause)));
-    counts.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 /// Words of a bounded length: a datagram can hold hundreds of frames.

@@ -21,7 +21,7 @@ use quiclab_agent_protocol::{
     hosts::{Answer, Part, PlaceOfHost, Readiness, Request},
     orders::Program,
     places::{DOWNLOADS, LOGS, WWW},
-    report::{Outcome, Report},
+    report::{Outcome, QdiscCounters, Report},
 };
 
 use super::{
@@ -40,17 +40,13 @@ use crate::{
     forwarder::Forwarder,
     namespace::Namespace,
     root::Root,
-    run::{self, NOT_SUPPORTED, empty_report, ring_bytes, wait_until_listening},
+    run::{self, empty_report, ring_bytes, wait_until_listening},
     sandbox::Sandbox,
     serve::{answer, roots},
     simulator,
     tap::{Keeps, Tap},
     topology,
 };
-
-/// How often to look whether queues are empty, and how long at most.
-const DRAIN_POLL: Duration = Duration::from_millis(50);
-const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Performs it, until quiclab ends it.
 ///
@@ -231,7 +227,8 @@ impl<'a> Running<'a> {
                 Request::Stop if self.client.is_none() => {}
                 Request::Stop => self.end_client(false)?,
                 Request::Drain => {
-                    self.drain()?;
+                    let longest_delay = Duration::from_nanos(self.part.orders.network.longest_delay_ns);
+                    self.report.drained |= run::drain(longest_delay, self.forwarder.as_ref(), || self.qdiscs())?;
                     say(&Answer::Done)?;
                 }
                 Request::Sample => {
@@ -348,7 +345,7 @@ impl<'a> Running<'a> {
     fn open_taps(&mut self) -> Result<()> {
         let orders = &self.part.orders;
         let Some(tap) = &orders.tap else { return Ok(()) };
-        let size = (orders.transfer.size_bytes * orders.transfer.names.len() as u64).max(tap.room_bytes);
+        let size = run::bytes_on_taps(orders, tap.room_bytes);
         if matches!(self.part.place, PlaceOfHost::Sniffer { .. }) {
             let ring_bytes = ring_bytes(size, tap.snaplen_bytes);
             self.taps.push(self.mirror()?.tap("sender", tap.snaplen_bytes, ring_bytes)?);
@@ -380,11 +377,7 @@ impl<'a> Running<'a> {
         if orders.sampling.is_some() {
             self.events.attach(ROLES[0], server.process());
         }
-        let readiness = match wait_until_listening(&server, &namespace.network, orders.listen)? {
-            run::Readiness::Listens => Readiness::Listens,
-            run::Readiness::Ended => Readiness::Ended,
-            run::Readiness::Neither => Readiness::Neither,
-        };
+        let readiness = wait_until_listening(&server, &namespace.network, orders.listen)?;
         // Where it has ended this answer says so.
         self.has_announced.server_gone = readiness == Readiness::Ended;
         self.server = Some(server);
@@ -414,32 +407,12 @@ impl<'a> Running<'a> {
         self.report.cpu_use = Some(Meter::Endpoints.used()?.since(&used_before, elapsed));
         self.stop_sampling();
         let end = endpoint.end(&self.client_namespace()?.root)?;
-        self.report.outcome = match (has_ended, end.exit_code) {
-            (false, _) => Outcome::ClientTimeout,
-            (true, Some(0)) => Outcome::Done,
-            (true, Some(NOT_SUPPORTED)) => Outcome::Unsupported { role: "client".into() },
-            (true, _) => Outcome::ClientFailed,
-        };
+        self.report.outcome = if has_ended { run::of_ended_client(end.exit_code) } else { Outcome::ClientTimeout };
         self.report.client = Some(end);
         say(&Answer::Ended)
     }
 
-    /// Lets what is under way arrive, so that the counters and the taps can agree.
-    fn drain(&mut self) -> Result<()> {
-        let start = Instant::now();
-        sleep(Duration::from_nanos(self.part.orders.network.longest_delay_ns));
-        while start.elapsed() < DRAIN_LIMIT {
-            let in_user_space = self.forwarder.as_ref().map_or(0, Forwarder::packets_waiting);
-            if in_user_space == 0 && self.qdiscs()?.iter().all(|queue| queue.backlog_packets == 0) {
-                self.report.drained = true;
-                return Ok(());
-            }
-            sleep(DRAIN_POLL);
-        }
-        Ok(())
-    }
-
-    fn qdiscs(&self) -> Result<Vec<quiclab_agent_protocol::report::QdiscCounters>> {
+    fn qdiscs(&self) -> Result<Vec<QdiscCounters>> {
         let mut all = Vec::new();
         for namespace in self.built.namespaces() {
             all.extend(counters::at(&namespace.network, &[HOST_INTERFACE])?);
@@ -459,18 +432,11 @@ impl<'a> Running<'a> {
         if let Some(server) = self.server.take() {
             let end = server.end(&self.server_namespace()?.root)?;
             if self.has_announced.server_gone {
-                self.report.outcome = match end.exit_code {
-                    Some(NOT_SUPPORTED) => Outcome::Unsupported { role: "server".into() },
-                    _ => Outcome::ServerEnded,
-                };
+                self.report.outcome = run::of_ended_server(end.exit_code);
             }
             self.report.server = Some(end);
         }
-        let forwarded = self.forwarder.take().map_or(Ok(()), |forwarder| {
-            let (report, ended) = forwarder.finish();
-            self.report.forwarder = report;
-            ended
-        });
+        let forwarded = run::finish_forwarder(self.forwarder.take(), &mut self.report);
         self.report.qdiscs = self.qdiscs()?;
         self.report.drops_to_server = self.drop_list.as_ref().map(DropList::counted).transpose()?;
         self.report.taps = run::stop_all(&mut self.taps)?;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use quiclab_agent_protocol::{
     orders::{TheftDistribution, Thefts},
-    report::Taken,
+    report::StolenTime,
 };
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, Exp, Pareto};
@@ -50,7 +50,7 @@ pub fn begin(thefts: &Thefts, time_ns: u64) -> Result<()> {
 ///
 /// # Errors
 /// Where the kernel has no such module.
-pub fn end() -> Result<Taken> {
+pub fn end() -> Result<StolenTime> {
     let path = Path::new(FOLDER).join("plan");
     // An empty plan is a system call of no bytes, which fs::write does not make.
     let written = File::options().write(true).open(&path).and_then(|mut file| file.write(&[]));
@@ -60,7 +60,7 @@ pub fn end() -> Result<Taken> {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         text.trim().parse().with_context(|| format!("{}: found {text:?}", path.display()))
     };
-    Ok(Taken { count: read("count")?, time_ns: read("nanoseconds")? })
+    Ok(StolenTime { count: read("count")?, time_ns: read("nanoseconds")? })
 }
 
 /// Nanoseconds from the end of the theft before, at least 1, and nanoseconds of the theft.

@@ -51,7 +51,7 @@ fn datagrams_over_ipv6_are_counted_at_both_ends_as_at_the_taps() {
     assert_eq!((seen.packets_sent, seen.packets_received), (sent.0, behind.0));
     assert_eq!(seen.bytes_received, 500 * seen.packets_received);
     assert_eq!((sent.1, behind.1), (SNAPLEN_BYTES, SNAPLEN_BYTES));
-    let dropped: u64 = answer.report.qdiscs.iter().map(|queue| u64::from(queue.drops)).sum();
+    let dropped: u64 = answer.report.qdiscs.iter().map(|queue| queue.drops).sum();
     assert!(seen.packets_sent - seen.packets_received <= dropped, "{seen:?}, {dropped} drops");
 }
 

@@ -104,13 +104,13 @@ fn packets_that_the_agent_moves_in_user_space_are_delayed_lost_and_counted() {
     let forwarder = report.forwarder.as_ref().unwrap();
     let [sent, behind] = [0, 1].map(|tap| packets(&answer, tap).into_iter().filter(|one| one.1).collect::<Vec<_>>());
     let [holes, there] = &forwarder.to_client[..] else { panic!("{forwarder:?}") };
-    assert_eq!((holes.entered, there.left), (sent.len() as u64, behind.len() as u64));
-    assert_eq!(holes.dropped, [("rule".to_owned(), sent.len() as u64 / 40)].into());
-    assert_eq!(forwarder.drops.len() as u64, holes.entered - there.left);
+    assert_eq!((holes.packets_entered(), there.packets_passed), (sent.len() as u64, behind.len() as u64));
+    assert_eq!(holes.drops, [("rule".to_owned(), sent.len() as u64 / 40)].into());
+    assert_eq!(forwarder.drops.len() as u64, holes.packets_entered() - there.packets_passed);
     assert!(sent.len() > 700 && report.drained && report.qdiscs.is_empty(), "{report:?}");
     // The first packet of the server passes, and no packet is early.
     assert!(behind[0].0 - sent[0].0 >= 5_000_000, "{:?} {:?}", sent[0], behind[0]);
-    assert_eq!(forwarder.lateness.unwrap().packets, there.left + forwarder.to_server[0].left);
+    assert_eq!(forwarder.lateness.unwrap().packets, there.packets_passed + forwarder.to_server[0].packets_passed);
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn packets_that_the_agent_moves_in_real_time_are_delayed_lost_and_counted() {
     let forwarder = report.forwarder.as_ref().unwrap();
     let [sent, behind] = [0, 1].map(|tap| packets(&answer, tap).into_iter().filter(|one| one.1).collect::<Vec<_>>());
     let [holes, there] = &forwarder.to_client[..] else { panic!("{forwarder:?}") };
-    assert_eq!((holes.entered, there.left), (sent.len() as u64, behind.len() as u64));
-    assert_eq!(holes.dropped, [("rule".to_owned(), sent.len() as u64 / 40)].into());
+    assert_eq!((holes.packets_entered(), there.packets_passed), (sent.len() as u64, behind.len() as u64));
+    assert_eq!(holes.drops, [("rule".to_owned(), sent.len() as u64 / 40)].into());
     // Segmentation is off at all interfaces.
     assert_eq!(forwarder.super_packets, None);
     assert!(behind[0].0 - sent[0].0 >= 5_000_000, "{:?} {:?}", sent[0], behind[0]);
-    assert_eq!(forwarder.lateness.unwrap().packets, there.left + forwarder.to_server[0].left);
+    assert_eq!(forwarder.lateness.unwrap().packets, there.packets_passed + forwarder.to_server[0].packets_passed);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What metrics and series are numbers of, and their names in words.
 
+use std::fmt;
+
 /// What a number counts or measures. Numbers of one kind can share an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -52,37 +54,57 @@ const WORDS: &[(&str, &str)] = &[
     ("window_sum_segments", "sum of all congestion windows"),
 ];
 
-/// What a metric or series is a number of.
-pub fn quantity_of(name: &str) -> Quantity {
-    let base = base(name);
-    let suffixes = [
-        ("_bps", Quantity::Rate),
-        ("_s", Quantity::Time),
-        ("_ns", Quantity::Nanoseconds),
-        ("_packets", Quantity::Packets),
-        ("_segments", Quantity::Segments),
-    ];
-    match suffixes.into_iter().find(|(suffix, _)| base.ends_with(suffix)) {
-        Some((_, quantity)) => quantity,
-        None if COUNTS.contains(&base) => Quantity::Count,
-        None => Quantity::Plain,
+/// The name of a metric or series of models: `goodput_bps.paced` is the goodput of the group `paced`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricName<'a> {
+    /// What is measured, such as `goodput_bps`.
+    pub base: &'a str,
+    /// The group of flows that it is of; `None` where it is of the whole run.
+    pub group: Option<&'a str>,
+}
+
+/// How names end whose numbers have a unit.
+const SUFFIXES: [(&str, Quantity); 5] = [
+    ("_bps", Quantity::Rate),
+    ("_s", Quantity::Time),
+    ("_ns", Quantity::Nanoseconds),
+    ("_packets", Quantity::Packets),
+    ("_segments", Quantity::Segments),
+];
+
+impl<'a> MetricName<'a> {
+    /// The parts of a name.
+    pub fn new(name: &'a str) -> Self {
+        match name.split_once('.') {
+            Some((base, group)) => Self { base, group: Some(group) },
+            None => Self { base: name, group: None },
+        }
+    }
+
+    /// What it is a number of.
+    pub fn quantity(self) -> Quantity {
+        match SUFFIXES.into_iter().find(|(suffix, _)| self.base.ends_with(suffix)) {
+            Some((_, quantity)) => quantity,
+            None if COUNTS.contains(&self.base) => Quantity::Count,
+            None => Quantity::Plain,
+        }
+    }
+
+    /// The name in words, without unit and group: `goodput_bps.paced` is `goodput`.
+    pub fn in_words(self) -> String {
+        if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == self.base) {
+            return (*words).to_owned();
+        }
+        let suffix = SUFFIXES.into_iter().find_map(|(suffix, _)| self.base.strip_suffix(suffix));
+        suffix.unwrap_or(self.base).replace('_', " ")
     }
 }
 
-/// The name in words, without unit and group: `goodput_bps.paced` is `goodput`.
-pub fn metric_in_words(name: &str) -> String {
-    let base = base(name);
-    if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == base) {
-        return (*words).to_owned();
+impl fmt::Display for MetricName<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(self.base)?;
+        self.group.map_or(Ok(()), |group| write!(formatter, ".{group}"))
     }
-    let suffix =
-        ["_bps", "_s", "_ns", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
-    suffix.unwrap_or(base).replace('_', " ")
-}
-
-/// A name without its group.
-fn base(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
 }
 
 impl Quantity {
@@ -132,14 +154,15 @@ mod tests {
             ("fairness_of_intervals", Quantity::Plain),
             ("share.b_s", Quantity::Plain),
         ] {
-            assert_eq!(quantity_of(name), expected, "{name}");
+            assert_eq!(MetricName::new(name).quantity(), expected, "{name}");
+            assert_eq!(MetricName::new(name).to_string(), name);
         }
     }
 
     #[test]
     fn a_name_in_words_has_no_key_and_no_unit_in_it() {
-        assert_eq!(metric_in_words("goodput_bps.paced"), "goodput");
-        assert_eq!(metric_in_words("transfer_time_over_ideal.a"), "time of a transfer / ideal time");
-        assert_eq!(metric_in_words("some_new_metric_s"), "some new metric");
+        assert_eq!(MetricName::new("goodput_bps.paced").in_words(), "goodput");
+        assert_eq!(MetricName::new("transfer_time_over_ideal.a").in_words(), "time of a transfer / ideal time");
+        assert_eq!(MetricName::new("some_new_metric_s").in_words(), "some new metric");
     }
 }

@@ -20,7 +20,7 @@ section! {
         /// takes time for each packet
         send_sizes: bool = false, takes Flag;
         /// true counts the endpoints' system calls by name, in host.json, where quiclab is root; each takes about 0.1 us longer then
-        system_calls: bool = true, takes Flag, neutral true, on "netns";
+        system_calls: bool = true, takes Flag, neutral true, on [Netns];
         /// true makes the endpoints write qlog if they can; this takes time and changes what they send (in one test 495
         /// drops instead of 718), except in the simulator: compare such runs only with each other
         qlog: bool = false, takes Flag;

@@ -7,10 +7,10 @@
 use toml::Value;
 
 use super::value_parser::Refused;
-use crate::value::text_of;
+use crate::{testbed_name::TestbedName, value::text_of};
 
 /// Sections that belong to the testbed of their name. The others hold everywhere.
-const TESTBED_SECTIONS: [&str; 2] = ["vm", "sim"];
+const TESTBED_SECTIONS: [&[TestbedName]; 2] = [&[TestbedName::Vm], &[TestbedName::Sim]];
 
 /// One setting of a `D`, which a file fills in, and of an `S`, which is resolved.
 pub(crate) struct Declaration<D, S> {
@@ -31,10 +31,10 @@ pub(crate) struct Declaration<D, S> {
     /// The value that stands for what versions did that did not have this setting yet: it is left out of a run's identity, so that adding a
     /// setting changes no identities.
     pub(crate) neutral: Option<fn() -> Option<Value>>,
-    /// The only testbeds that have it, with ", " between them, where that does not follow from its section.
-    pub(crate) only_on: Option<&'static str>,
-    /// Values that a single testbed has: the value's text, and the testbed.
-    pub(crate) values_on: &'static [(&'static str, &'static str)],
+    /// The only testbeds that have it, where that does not follow from its section.
+    pub(crate) only_on: Option<&'static [TestbedName]>,
+    /// Values that not every testbed has: the value's text, and the testbeds.
+    pub(crate) values_on: &'static [(&'static str, &'static [TestbedName])],
     /// The variable of the endpoints that it sets.
     pub(crate) variable: Option<Variable>,
     /// Puts a value into the draft.
@@ -58,20 +58,20 @@ impl<D, S> Declaration<D, S> {
         self.what.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The only testbeds that have it, with ", " between them; `None` for one that holds everywhere.
-    pub(crate) fn testbed(&self) -> Option<&'static str> {
-        self.only_on.or_else(|| TESTBED_SECTIONS.into_iter().find(|testbed| *testbed == self.section()))
+    /// The only testbeds that have it; `None` for one that holds everywhere.
+    pub(crate) fn testbeds(&self) -> Option<&'static [TestbedName]> {
+        self.only_on.or_else(|| TESTBED_SECTIONS.into_iter().find(|names| names[0].as_str() == self.section()))
     }
 
     /// The only testbeds that can do what the value asks for.
-    pub(crate) fn needed_testbed(&self, settings: &S) -> Option<&'static str> {
+    pub(crate) fn needed_testbeds(&self, settings: &S) -> Option<&'static [TestbedName]> {
         let value = (self.value)(settings)?;
         if Some(&value) == (self.default)().as_ref() {
             return None;
         }
         let text = text_of(&value);
-        let of_value = self.values_on.iter().find(|(own, _)| *own == text).map(|(_, testbed)| *testbed);
-        self.testbed().or(of_value)
+        let of_value = self.values_on.iter().find(|(own, _)| *own == text).map(|(_, testbeds)| *testbeds);
+        self.testbeds().or(of_value)
     }
 
     /// The value as a file would have it, without quotes; quantities in their largest whole unit.
@@ -127,8 +127,8 @@ pub(crate) enum Side {
 /// - `neutral VALUE`: what earlier versions did, which had no such setting ([`Declaration::neutral`]);
 /// - `formerly [KEY, ...]`: former keys, the latest first;
 /// - `sets VARIABLE of Side except TEXT`: the variable of the endpoints;
-/// - `on "TESTBED, ..."`: the only testbeds that have it; sections that are named after a testbed need no such word;
-/// - `values_on [(TEXT, TESTBED), ...]`: values that a single testbed has;
+/// - `on [TESTBED, ...]`: the only testbeds that have it; sections that are named after a testbed need no such word;
+/// - `values_on [(TEXT, [TESTBED, ...]), ...]`: values that not every testbed has;
 /// - `when CONDITION`: other settings of the section beside which it has a meaning;
 /// - `implied by SECTION: CONDITION`: settings of that section from which its value follows.
 macro_rules! section {
@@ -142,8 +142,8 @@ macro_rules! section {
                 $(, neutral $neutral:expr)?
                 $(, formerly [$($former:literal),+])?
                 $(, sets $variable:literal of $side:ident $(except $except:literal)?)?
-                $(, on $only:literal)?
-                $(, values_on [$($of:expr),+])?
+                $(, on [$($only:ident),+])?
+                $(, values_on [$(($of:literal, [$($of_testbed:ident),+])),+])?
                 $(, when $when:expr)?
                 $(, implied by $other:ty: $implied:expr)?
                 ;
@@ -180,8 +180,8 @@ macro_rules! section {
                     neutral: $crate::settings::declaration::optional!($(|| {
                         $crate::settings::value_parser::ValueParser::write(&$takes, &$neutral)
                     })?),
-                    only_on: $crate::settings::declaration::optional!($($only)?),
-                    values_on: &[$($($of),+)?],
+                    only_on: $crate::settings::declaration::optional!($(&[$($crate::TestbedName::$only),+])?),
+                    values_on: &[$($(($of, &[$($crate::TestbedName::$of_testbed),+])),+)?],
                     variable: $crate::settings::declaration::optional!($($crate::settings::declaration::Variable {
                         name: $variable,
                         of: $crate::settings::declaration::Side::$side,

@@ -233,13 +233,10 @@ mod tests {
 
     #[test]
     fn a_value_of_some_testbeds_is_a_value() {
-        let are_testbeds = |names: &str| names.split(", ").all(|name| ["vm", "netns", "hosts", "sim"].contains(&name));
         for setting in all() {
-            for (word, testbed) in setting.values_on {
+            for (word, _) in setting.values_on {
                 assert!((setting.words)().contains(word), "{}: {word}", setting.key);
-                assert!(are_testbeds(testbed), "{}: {testbed}", setting.key);
             }
-            assert!(setting.only_on.is_none_or(are_testbeds), "{}", setting.key);
         }
     }
 }

@@ -36,28 +36,28 @@ section! {
     /// Settings of the hosts.
     pub struct Hosts as hosts {
         /// queueing discipline of the server's interface; "etf" drops packets without a send time, so it needs pacing "txtime"
-        server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", "vm, netns, hosts")];
+        server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", [Vm, Netns, Hosts])];
         /// maximum number of packets of one flow in the queue; this setting and the next six apply to "fq" only
-        fq_flow_limit_packets: u32 = 10_000, takes count(), on "vm, netns, hosts", when has_fq;
+        fq_flow_limit_packets: u32 = 10_000, takes count(), on [Vm, Netns, Hosts], when has_fq;
         /// maximum number of packets in the queue; "default" is the kernel's, here and below
-        fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on "vm, netns, hosts", when has_fq;
+        fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on [Vm, Netns, Hosts], when has_fq;
         /// bytes that a flow can send before the next one's turn
         fq_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_QUANTUM).or("default"),
-            neutral None, on "vm, netns, hosts", when has_fq;
+            neutral None, on [Vm, Netns, Hosts], when has_fq;
         /// the same for a new flow
         fq_initial_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_CREDIT).or("default"),
-            neutral None, on "vm, netns, hosts", when has_fq;
+            neutral None, on [Vm, Netns, Hosts], when has_fq;
         /// maximum rate of a flow, whatever the send times of its packets
         fq_maximum_rate: Option<Rate> = None,
             takes rate().at_least(SLOWEST_FLOW).at_most(FASTEST_FLOW).whole(8, "a multiple of 8 bit/s").or("default"),
-            neutral None, on "vm, netns, hosts", when has_fq;
+            neutral None, on [Vm, Netns, Hosts], when has_fq;
         /// how far in the future a send time can be; packets beyond that are dropped
         fq_horizon: Option<Duration> = None,
             takes time().positive().at_most(FARTHEST_HORIZON).whole(1000, "whole microseconds").or("default"),
             neutral None, when has_fq;
         /// how late its timer can fire
         fq_timer_slack: Option<Duration> = None, takes time().at_most(LONGEST_FQ_SLACK).or("default"),
-            neutral None, on "vm, netns, hosts", when has_fq;
+            neutral None, on [Vm, Netns, Hosts], when has_fq;
         /// how long before its send time a packet is dequeued; this setting and the next two apply to "etf" only
         etf_delta: Duration = Duration::from_micros(200),
             takes time().positive().at_most(LONGEST_ETF_DELTA).because("the kernel keeps it in a signed 32-bit number of nanoseconds"),
@@ -66,29 +66,29 @@ section! {
         etf_deadline: bool = false, takes Flag, neutral false, sets "QUICLAB_TXTIME_DEADLINE" of Sender except "false",
             when has_etf;
         /// let the network card honour the send time (LaunchTime). Refused where card and driver do not offer it
-        etf_launch_time: bool = false, takes Flag, neutral false, on "hosts", when has_etf;
+        etf_launch_time: bool = false, takes Flag, neutral false, on [Hosts], when has_etf;
         /// minimum time between two bundles in which packets reach the server, as with a network card that bundles its interrupts
         receive_coalescing: Duration = Duration::ZERO, takes time().at_most(LONGEST_DELAY), neutral Duration::ZERO;
         /// whether interfaces pass on super-packets of up to 64 kB, as network cards with segmentation offload do (GSO, TSO), and hosts
         /// put packets together when they receive them (GRO). Captures have packets all the same
-        offloads: Offloads = Offloads::Off, takes word::<Offloads>(), neutral Offloads::Off, on "netns";
+        offloads: Offloads = Offloads::Off, takes word::<Offloads>(), neutral Offloads::Off, on [Netns];
         /// the CPUs on which the server's threads may run
-        server_cpus: Option<CpuList> = None, takes Cpus.or("all"), neutral None, on "netns";
+        server_cpus: Option<CpuList> = None, takes Cpus.or("all"), neutral None, on [Netns];
         /// the same for the client
-        client_cpus: Option<CpuList> = None, takes Cpus.or("all"), neutral None, on "netns";
+        client_cpus: Option<CpuList> = None, takes Cpus.or("all"), neutral None, on [Netns];
         /// the same for the thread that moves packets, where the kernel does not
-        forwarder_cpus: Option<CpuList> = None, takes Cpus.or("all"), neutral None, on "netns";
+        forwarder_cpus: Option<CpuList> = None, takes Cpus.or("all"), neutral None, on [Netns];
         /// how long a socket call waits for packets on the CPU before it sleeps (net.core.busy_poll and busy_read). They belong to the whole
         /// machine, so the machine must have them set
         busy_poll: Duration = Duration::ZERO,
-            takes time().at_most(LONGEST_BUSY_POLL).whole(1000, "whole microseconds"), neutral Duration::ZERO, on "netns";
+            takes time().at_most(LONGEST_BUSY_POLL).whole(1000, "whole microseconds"), neutral Duration::ZERO, on [Netns];
         /// receive buffer of every socket, on both hosts, that does not set its own size. In real time it belongs to the whole machine, so
         /// the machine must have another value than the default set
         udp_receive_buffer: ByteCount = ByteCount::from_bytes(50 << 20),
-            takes size().at_least(SMALLEST_RECEIVE_BUFFER).at_most(LARGEST_BUFFER), on "vm, netns";
+            takes size().at_least(SMALLEST_RECEIVE_BUFFER).at_most(LARGEST_BUFFER), on [Vm, Netns];
         /// the same for send buffers; the default is the kernel's
         udp_send_buffer: ByteCount = ByteCount::from_bytes(212_992),
-            takes size().at_least(SMALLEST_SEND_BUFFER).at_most(LARGEST_BUFFER), on "vm, netns";
+            takes size().at_least(SMALLEST_SEND_BUFFER).at_most(LARGEST_BUFFER), on [Vm, Netns];
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     declaration::Declaration,
     draft::{Setting, all},
 };
-use crate::value::inline;
+use crate::{testbed_name::TestbedName, value::inline};
 
 /// What the reference says of a section before its table.
 const SECTIONS: &[(&str, &str)] = &[
@@ -46,11 +46,14 @@ fn row(setting: &Setting) -> String {
         None => default().map_or_else(|| "none".to_owned(), |value| format!("`{}`", inline(&value))),
     };
     let mut what = setting.about();
-    if let Some(testbed) = setting.only_on {
-        what.push_str(&format!(". Only with `--testbed {}`", testbed.replace(", ", "` or `--testbed ")));
+    let options = |testbeds: &[TestbedName]| {
+        testbeds.iter().map(|name| format!("`--testbed {name}`")).collect::<Vec<_>>().join(" or ")
+    };
+    if let Some(testbeds) = setting.only_on {
+        what.push_str(&format!(". Only with {}", options(testbeds)));
     }
-    for (value, testbed) in setting.values_on {
-        what.push_str(&format!(". {value:?} only with `--testbed {}`", testbed.replace(", ", "` or `--testbed ")));
+    for (value, testbeds) in setting.values_on {
+        what.push_str(&format!(". {value:?} only with {}", options(testbeds)));
     }
     if !formerly.is_empty() {
         let keys: Vec<_> = formerly.iter().map(|key| format!("`{key}`")).collect();

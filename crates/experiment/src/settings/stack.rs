@@ -35,7 +35,7 @@ section! {
         /// segmentation offload: one packet per system call, many, or many to each of which the kernel gives a send
         /// time ([paced GSO](../concepts/paced-gso.md)); "default" is for a stack without a manifest
         gso: Gso = Gso::Default, takes word::<Gso>(), default_said "the stack's",
-            sets "QUICLAB_GSO" of Sender except "default", values_on [("paced", "vm")];
+            sets "QUICLAB_GSO" of Sender except "default", values_on [("paced", [Vm])];
         /// maximum number of packets per system call with segmentation offload; a stack that supports a number gives
         /// each such batch its own send time
         gso_segments: Option<u32> = None, takes count().or("all"), neutral None,

@@ -35,10 +35,10 @@ section! {
         /// whether `workload.size` is the length of each response, or of all `workload.files` together, which share it equally
         size_of: SizeOf = SizeOf::Each, takes word::<SizeOf>(), neutral SizeOf::Each, when has_several_files;
         /// what the responses hold: bytes that nothing compresses, or zeros, which take no memory until a server maps them
-        contents: FileContents = FileContents::Random, takes word::<FileContents>(), neutral FileContents::Random, on "vm, netns, hosts";
+        contents: FileContents = FileContents::Random, takes word::<FileContents>(), neutral FileContents::Random, on [Vm, Netns, Hosts];
         /// true keeps what the client stores until it has been compared with what the server had; with false the client writes to
         /// /dev/null, and its exit status and the packets say whether all has arrived
-        keep: bool = true, takes Flag, neutral true, on "vm, netns, hosts";
+        keep: bool = true, takes Flag, neutral true, on [Vm, Netns, Hosts];
         /// length of each request with `workload.test_case` = "perf"; the first 8 bytes say how long the response is
         request_size: ByteCount = ByteCount::from_bytes(SHORTEST_REQUEST), takes size().at_least(ByteCount::from_bytes(SHORTEST_REQUEST)),
             neutral ByteCount::from_bytes(SHORTEST_REQUEST), when has_requests;

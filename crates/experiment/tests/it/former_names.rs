@@ -3,6 +3,7 @@
 use crate::common::{plan, stacks, with};
 use quiclab_experiment::{
     Experiment, Overrides,
+    TestbedName::{Hosts, Netns, Sim, Vm},
     run::{Run, Versions},
     setting_text, testbed_only,
 };
@@ -96,19 +97,19 @@ fn a_misspelled_former_key_finds_the_key_of_today() {
 #[test]
 fn a_setting_of_one_testbed_is_named_with_that_testbed_unless_it_is_at_its_default() {
     for (key, _, value) in MOVED {
-        let testbed = key.split('.').next().unwrap();
+        let testbed = if key.starts_with("vm.") { Vm } else { Sim };
         let run = run(&format!("{key} = {value}"));
-        assert_eq!(testbed_only(&run.settings).collect::<Vec<_>>(), [(*key, testbed)]);
+        assert_eq!(testbed_only(&run.settings).collect::<Vec<_>>(), [(*key, &[testbed][..])]);
     }
     assert_eq!(testbed_only(&run("").settings).next(), None);
     let of = |lines: &str| testbed_only(&run(lines).settings).collect::<Vec<_>>();
-    assert_eq!(of("hosts.server_qdisc = \"fq_codel\""), [("hosts.server_qdisc", "vm, netns, hosts")]);
+    assert_eq!(of("hosts.server_qdisc = \"fq_codel\""), [("hosts.server_qdisc", &[Vm, Netns, Hosts][..])]);
     assert_eq!(of("hosts.server_qdisc = \"fq\"\nhosts.fq_horizon = \"1 s\""), []);
     assert_eq!(
         of("hosts.server_qdisc = \"fq\"\nhosts.fq_quantum = \"1 kB\""),
-        [("hosts.fq_quantum", "vm, netns, hosts")]
+        [("hosts.fq_quantum", &[Vm, Netns, Hosts][..])]
     );
-    assert_eq!(of("stack.gso = \"paced\""), [("stack.gso", "vm")]);
+    assert_eq!(of("stack.gso = \"paced\""), [("stack.gso", &[Vm][..])]);
 }
 
 #[test]

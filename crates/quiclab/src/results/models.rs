@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use quiclab_experiment::scenario::{FigureSpec, Labels, TIME, metric_in_words};
+use quiclab_experiment::scenario::{FigureSpec, Labels, MetricName, TIME};
 use quiclab_record::{End, ModelsRecord};
 use quiclab_report::{AnyReport, ScenarioReport, ScenarioRow};
-use quiclab_sim::measures::{SERIES, is_named};
+use quiclab_sim::measures::SERIES;
 
 /// The index of results of models, in versions that kept them in a journal.
 const FORMER_INDEX: &str = "scenario.json";
@@ -60,16 +60,18 @@ pub fn report_of_one(record: ModelsRecord, command: String) -> AnyReport {
     let groups: Vec<_> = record.run.run.settings.flows.keys().cloned().collect();
     let row = row(record);
     let figure = |series: &str| {
-        let groups = groups.iter().map(String::as_str);
-        let of = |name: &&String| **name == *series || is_named(&[&format!("{series}.GROUP")], groups.clone(), name);
+        let of = |name: &&String| {
+            let MetricName { base, group } = MetricName::new(name);
+            base == series && group.is_none_or(|group| groups.iter().any(|known| known == group))
+        };
         let y: Vec<_> = row.series.keys().filter(of).cloned().collect();
-        let title = metric_in_words(series);
+        let title = MetricName::new(series).in_words();
         (!y.is_empty()).then_some(FigureSpec::over_time(title, y))
     };
     // The series of groups are in the figure of their sum, where there is one.
-    let is_base = |name: &&&str| name.strip_suffix(".GROUP").is_none_or(|base| !SERIES.contains(&base));
-    let bases = SERIES.iter().filter(|name| **name != TIME).filter(is_base);
-    let figures = bases.filter_map(|name| figure(name.trim_end_matches(".GROUP"))).collect();
+    let is_base = |name: &MetricName| name.base != TIME && (name.group.is_none() || !SERIES.contains(&name.base));
+    let bases = SERIES.iter().map(|name| MetricName::new(name)).filter(is_base);
+    let figures = bases.filter_map(|name| figure(name.base)).collect();
     AnyReport::Models(Box::new(ScenarioReport {
         experiment,
         title: format!("one run, {}", row.folder),

@@ -1,11 +1,12 @@
 //! What a record says of its path, for reports.
 
-use quiclab_experiment::run::{Forwarder, Run};
+use quiclab_experiment::{
+    TestbedName,
+    run::{Forwarder, Run},
+};
 use quiclab_path::spec::{StageSettings, StageSpec};
 use quiclab_record::{ClocksSeen, Observed, StageSeen, StampsSeen};
-use quiclab_report::{DropSummary, Mover, PathSummary, RuleSummary, StageSummary};
-/// The testbed without a kernel.
-const SIMULATOR: &str = "sim";
+use quiclab_report::{DropSummary, Mover, PathSummary, StageSummary};
 
 /// The path of a run.
 pub fn summary(run: &Run, observed: &Observed) -> PathSummary {
@@ -47,7 +48,7 @@ fn mover(run: &Run, observed: &Observed) -> Mover {
     if let Some(seen) = &observed.path.forwarder {
         return Mover::Forwarder { why: seen.why.clone(), is_realtime: seen.is_realtime, lateness: seen.lateness };
     }
-    if observed.testbed == SIMULATOR {
+    if observed.testbed == TestbedName::Sim.as_str() {
         return Mover::Simulator;
     }
     Mover::Kernel(match run.settings.path.forwarder {
@@ -57,20 +58,9 @@ fn mover(run: &Run, observed: &Observed) -> Mover {
 }
 
 fn stage_summary(direction: &str, asked: Option<&StageSpec>, seen: &StageSeen) -> StageSummary {
-    let count = |name: &str| seen.counts.get(name).copied();
     let rule = asked.and_then(|stage| match &stage.settings {
-        StageSettings::ContentLoss(settings) => Some(RuleSummary {
-            text: settings.drop.to_string(),
-            asked: count("asked"),
-            undecided: count("undecided").unwrap_or(0),
-        }),
+        StageSettings::ContentLoss(settings) => Some(settings.drop.to_string()),
         _ => None,
     });
-    StageSummary {
-        place: format!("{direction}.{}", seen.name),
-        kind: seen.kind.clone(),
-        rule,
-        passed: seen.packets_passed,
-        drops: seen.drops.clone(),
-    }
+    StageSummary { place: format!("{direction}.{}", seen.name), rule, seen: seen.clone() }
 }

@@ -19,7 +19,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use quiclab_experiment::stack::{PERF, Role, StackManifest, Transport};
+use quiclab_experiment::{
+    TestbedName,
+    stack::{PERF, Role, StackManifest, Transport},
+};
 use quiclab_perf::roofline::{Protocol, profile::Profiler};
 use quiclab_perf::{ExchangeInterval, Interval, Summary, iperf, iperf_of_both, iperf_of_exchanges};
 use quiclab_testbed::{
@@ -42,7 +45,7 @@ use show::print_json;
 use test::{Failure, Outcome, Server, Test};
 
 /// The testbed whose stacks run on this machine.
-const TESTBED: &str = "netns";
+const TESTBED: &str = TestbedName::Netns.as_str();
 
 /// The stack of `--tcp`, which it asks for no TLS.
 const TCP: &str = "tcp-tls";

@@ -4,14 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_agent_protocol::report::{CpuUse, CpuUser};
-use quiclab_experiment::{quantity, stack::Role};
+use quiclab_agent_protocol::report::{CpuUse, CpuUser, Offloads, QdiscCounters, StolenTime};
+use quiclab_experiment::{TestbedName, quantity, stack::Role};
 use quiclab_units::Duration;
 use serde::Deserialize;
 
 use crate::{
-    HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen, Thefts,
-    linux::{Discipline, stages_of_nested},
+    HostSeen, LostLog, Observed, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen, linux::stages_on,
 };
 
 /// The server's port, which was always the same.
@@ -28,7 +27,7 @@ pub(super) struct Report {
     #[serde(with = "quantity::option")]
     client_lifetime: Option<Duration>,
     busy_share: Option<f64>,
-    qdiscs: Vec<Qdisc>,
+    qdiscs: Vec<QdiscCounters>,
     #[serde(default)]
     dropped_to_server: Option<u64>,
     #[serde(default)]
@@ -74,23 +73,6 @@ struct OldEnd {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Qdisc {
-    namespace: String,
-    interface: String,
-    kind: String,
-    handle: String,
-    packets: u64,
-    bytes: u64,
-    drops: u64,
-    overlimits: u64,
-    backlog_packets: u64,
-    backlog_bytes: u64,
-    #[serde(default)]
-    own: BTreeMap<String, u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct OldTap {
     name: String,
     snaplen: Option<u32>,
@@ -111,13 +93,19 @@ struct Taken {
 }
 
 impl Report {
-    pub(super) fn convert(self) -> Observed {
-        let is_simulated = self.is_simulated();
+    pub(super) fn convert(mut self) -> Observed {
+        let is_simulated = self.kernel_release == NO_KERNEL;
+        if is_simulated {
+            // The simulator's bucket counted the drops of the delay line in it, whatever their cause.
+            let buckets = self.qdiscs.iter_mut().filter(|qdisc| qdisc.kind == "tbf");
+            buckets.for_each(|bucket| bucket.kind = "token_bucket".to_owned());
+        }
+        let testbed = if is_simulated { TestbedName::Sim } else { TestbedName::Vm };
         let path = self.path();
         let host = |namespace: &str, end: &Option<OldEnd>| HostSeen {
             end: end.as_ref().map(OldEnd::convert),
             cpu_use: self.cpu_use(),
-            queues: self.nested(namespace, "eth0", |qdisc| qdisc.kind.as_str()),
+            queues: stages_on(&self.qdiscs, namespace, "eth0", |_, qdisc| qdisc.kind.clone()),
             offloads: self.offloads.get(&format!("{namespace}/eth0")).copied(),
         };
         let (server, client) = (host("server", &self.server), host("client", &self.client));
@@ -129,12 +117,12 @@ impl Report {
             client,
             path,
             taps: (0..).zip(self.taps).map(|(interface, tap)| tap.convert(interface)).collect(),
-            thefts: self.thefts.map(|taken| Thefts { count: taken.count, time: taken.time }),
+            thefts: self.thefts.map(|taken| StolenTime { count: taken.count, time_ns: taken.time.as_nanos() }),
             send_sizes: self.send_sizes,
             cut_files: self.cut,
             lost_logs: self.lost_logs.iter().map(|text| lost_log(text)).collect(),
             drained: self.drained,
-            ..Observed::nothing(if is_simulated { "sim" } else { "vm" }, SERVER_PORT)
+            ..Observed::nothing(testbed.as_str(), SERVER_PORT)
         }
     }
 
@@ -145,17 +133,13 @@ impl Report {
         Some(CpuUse { of: CpuUser::Machine, time_ns, cpus: 1, share })
     }
 
-    fn is_simulated(&self) -> bool {
-        self.kernel_release == NO_KERNEL
-    }
-
     fn path(&self) -> PathSeen {
-        let name = |qdisc: &Qdisc| match qdisc.kind.as_str() {
-            "tbf" => "rate",
-            _ => "delay",
+        let name = |_, qdisc: &QdiscCounters| match qdisc.kind.as_str() {
+            "tbf" | "token_bucket" => "rate".to_owned(),
+            _ => "delay".to_owned(),
         };
         // A packet passes the innermost discipline first.
-        let stages = |interface| self.nested("wire", interface, name).into_iter().rev().collect::<Vec<_>>();
+        let stages = |interface| stages_on(&self.qdiscs, "wire", interface, name).into_iter().rev().collect::<Vec<_>>();
         let back = stages("to-server");
         let dropped = self.dropped_to_server.map(|count| StageSeen {
             packets_passed: back.first().map_or(0, StageSeen::packets_entered),
@@ -172,17 +156,6 @@ impl Report {
             offloads: offloads.collect(),
             ..PathSeen::default()
         }
-    }
-
-    /// What stood on an interface, the outermost discipline first.
-    fn nested<'a>(&'a self, namespace: &str, interface: &str, name: impl Fn(&'a Qdisc) -> &'a str) -> Vec<StageSeen> {
-        let mut there: Vec<_> =
-            self.qdiscs.iter().filter(|qdisc| qdisc.namespace == namespace && qdisc.interface == interface).collect();
-        // "1:0" is the root, and has "2:0" in it.
-        there.sort_by_key(|qdisc| qdisc.handle.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok()));
-        let names: Vec<_> = there.iter().map(|qdisc| name(qdisc)).collect();
-        let disciplines: Vec<_> = there.iter().map(|qdisc| qdisc.convert(self.is_simulated())).collect();
-        stages_of_nested(&disciplines, &names)
     }
 }
 
@@ -210,25 +183,6 @@ impl OldEnd {
             resident_bytes: None,
             processes_left: self.processes_left,
             stray_files: self.stray_files.clone(),
-        }
-    }
-}
-
-impl Qdisc {
-    fn convert(&self, is_simulated: bool) -> Discipline {
-        Discipline {
-            kind: match self.kind.as_str() {
-                // The simulator's bucket counted the drops of the delay line in it, whatever their cause.
-                "tbf" if is_simulated => "token_bucket".to_owned(),
-                kind => kind.to_owned(),
-            },
-            packets: self.packets,
-            bytes: self.bytes,
-            drops: self.drops,
-            overlimits: self.overlimits,
-            backlog_packets: self.backlog_packets,
-            backlog_bytes: self.backlog_bytes,
-            own: self.own.clone(),
         }
     }
 }

@@ -79,7 +79,7 @@ fn every_earlier_form_of_what_was_seen_is_read() {
     assert_eq!(last.path.to_server[0].packets_passed, 16);
     assert_eq!(drops(&last.server.queues[0]), [("horizon", 3)]);
     assert_eq!(last.server.queues[0].counts["throttled"], 9);
-    assert_eq!(last.thefts.unwrap().time.as_nanos(), 5_000_000);
+    assert_eq!(last.thefts.unwrap().time_ns, 5_000_000);
     assert_eq!(last.client.end.unwrap().processes_left, 1);
     let lost = |role, what: &str| LostLog { role, what: what.to_owned() };
     assert_eq!(

@@ -8,14 +8,14 @@ use std::{
 use crate::common::{NAME, data};
 use quiclab_agent_protocol::{
     forwarder::{Lateness, SuperPackets},
-    report::{CpuUse, CpuUser},
+    report::{CpuUse, CpuUser, Offloads, StolenTime},
 };
 use quiclab_experiment::stack::Role;
 use quiclab_record::{
     ClockSeen, ClocksSeen, Contents, CrossTrafficSeen, DropSeen, ForwarderSeen, FrequencySeen, HostActivity,
-    HostBatches, HostMissing, HostSeen, HostSeries, LostLog, MachineSeen, MachineWindow, Observed, Offloads,
-    OffsetSeen, Outcome, PathSeen, ProcessEnd, Record, StageSeen, StampsSeen, TapRole, TapSeen, TemperatureSeen,
-    Thefts, TimekeepingSeen, layout::FILES,
+    HostBatches, HostMissing, HostSeen, HostSeries, LostLog, MachineSeen, MachineWindow, Observed, OffsetSeen, Outcome,
+    PathSeen, ProcessEnd, Record, StageSeen, StampsSeen, TapRole, TapSeen, TemperatureSeen, TimekeepingSeen,
+    layout::FILES,
 };
 use quiclab_units::Duration;
 use serde_json::Value;
@@ -155,7 +155,7 @@ fn everything() -> Observed {
                 },
             )]),
         }),
-        thefts: Some(Thefts { count: 1, time }),
+        thefts: Some(StolenTime { count: 1, time_ns: time.as_nanos() }),
         send_sizes: Some(BTreeMap::new()),
         lost_logs: vec![LostLog { role: Role::Server, what: "all".to_owned() }],
         ..Observed::nothing("vm", 443)

@@ -2,7 +2,7 @@
 
 use super::by_group::of_groups;
 use crate::{
-    burst_causes::{CAUSES, of_all_packets},
+    burst_causes::{CAUSES, UNKNOWN, of_all_packets},
     groups::Group,
     plot::{Axis, Bars, Figure, style},
 };
@@ -26,7 +26,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
 
 /// Grey where nothing is known; the other causes have a colour each.
 fn colour(place: usize, metric: &str) -> &'static str {
-    if metric == "burst_share_unknown" { "#999999" } else { style::colour(place) }
+    if metric == UNKNOWN { "#999999" } else { style::colour(place) }
 }
 
 #[cfg(test)]

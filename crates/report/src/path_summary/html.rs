@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
-use quiclab_agent_protocol::forwarder::Lateness;
+use quiclab_agent_protocol::{
+    forwarder::Lateness,
+    stage::{ASKED, StageSeen},
+};
 
 use super::{Mover, PathSummary, StageSummary};
 use crate::{columns::NOTHING, groups::Group};
@@ -29,14 +32,14 @@ pub(crate) fn of_run(path: &PathSummary) -> Markup {
                         @for stage in &path.stages {
                             tr {
                                 th { (stage.place) }
-                                td { (stage.kind.replace('_', " ")) }
+                                td { (stage.seen.kind.replace('_', " ")) }
                                 @if has_rules {
-                                    td { @if let Some(rule) = &stage.rule { code { (rule.text) } } }
-                                    td { (stage.rule.as_ref().map_or_else(String::new, |rule| count(rule.asked))) }
-                                    td { @if let Some(rule) = &stage.rule { (rule.undecided) } }
+                                    td { @if let Some(rule) = &stage.rule { code { (rule) } } }
+                                    td { @if stage.rule.is_some() { (asked(&stage.seen)) } }
+                                    td { @if stage.rule.is_some() { (stage.seen.rule_counts().undecided) } }
                                 }
-                                td { (stage.passed) }
-                                td { (drops(stage)) }
+                                td { (stage.seen.packets_passed) }
+                                td { (drops(&stage.seen)) }
                             }
                         }
                     }
@@ -82,7 +85,7 @@ pub(crate) fn of_groups(groups: &[Group]) -> Markup {
     let has_forwarder =
         rows.iter().flat_map(|(_, paths)| paths).any(|path| matches!(path.mover, Mover::Forwarder { .. }));
     let has_drops =
-        rows.iter().flat_map(|(_, paths)| paths).any(|path| path.stages.iter().any(|stage| stage.all_drops() > 0));
+        rows.iter().flat_map(|(_, paths)| paths).any(|path| path.stages.iter().any(|stage| stage.seen.all_drops() > 0));
     html! {
         @if has_forwarder || has_drops {
             details {
@@ -154,13 +157,13 @@ fn stages(paths: &[&PathSummary]) -> Vec<String> {
     }
     let line = |first: &&StageSummary| {
         let own = paths.iter().flat_map(|path| &path.stages).filter(|stage| stage.place == first.place);
-        let counts: Vec<u64> = own.map(StageSummary::all_drops).collect();
+        let counts: Vec<u64> = own.map(|stage| stage.seen.all_drops()).collect();
         let (least, most) = (counts.iter().min()?, counts.iter().max()?);
         if *most == 0 && first.rule.is_none() {
             return None;
         }
         let counts = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        let rule = first.rule.as_ref().map_or_else(String::new, |rule| format!(" ({})", rule.text));
+        let rule = first.rule.as_ref().map_or_else(String::new, |rule| format!(" ({rule})"));
         Some(format!("{counts} by {}{rule}", first.place))
     };
     let lines: Vec<_> = places.iter().filter_map(line).collect();
@@ -191,12 +194,12 @@ fn late(late: &Lateness) -> String {
 }
 
 /// `3 (content)`, or only 0.
-fn drops(stage: &StageSummary) -> String {
+fn drops(stage: &StageSeen) -> String {
     let causes: Vec<_> =
         stage.drops.iter().map(|(cause, count)| format!("{count} ({})", cause.replace('_', " "))).collect();
     if causes.is_empty() { "0".to_owned() } else { causes.join(", ") }
 }
 
-fn count(count: Option<u64>) -> String {
-    count.map_or_else(|| NOTHING.to_owned(), |count| count.to_string())
+fn asked(stage: &StageSeen) -> String {
+    stage.counts.get(ASKED).map_or_else(|| NOTHING.to_owned(), u64::to_string)
 }

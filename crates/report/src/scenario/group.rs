@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_experiment::scenario::quantity_of;
+use quiclab_experiment::scenario::MetricName;
 use quiclab_metrics::Summary;
 
 use super::report::{ScenarioReport, ScenarioRow};
@@ -40,7 +40,7 @@ impl<'a> Group<'a> {
 
     /// Mean and standard deviation, in the unit of the metric's name or, of rates, in Mbit/s.
     pub(super) fn cell(&self, metric: &str) -> String {
-        let divisor = quantity_of(metric).divisor();
+        let divisor = MetricName::new(metric).quantity().divisor();
         let Some(summary) = self.summary(metric) else { return NOTHING.to_owned() };
         let mean = number(summary.mean / divisor);
         match summary.standard_deviation {

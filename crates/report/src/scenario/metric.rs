@@ -1,16 +1,17 @@
 //! What metrics of a scenario are called.
 
-use quiclab_experiment::scenario::{Labels, metric_in_words, quantity_of};
+use quiclab_experiment::scenario::{Labels, MetricName};
 
 use crate::quantity::Shown;
 
 /// How a metric is shown, with the name of its group of flows.
 pub(super) fn shown(metric: &str, labels: &Labels) -> Shown {
-    let mut words = metric_in_words(metric);
-    if let Some((_, group)) = metric.split_once('.') {
+    let name = MetricName::new(metric);
+    let mut words = name.in_words();
+    if let Some(group) = name.group {
         words = format!("{words} of {}", labels.group(group));
     }
-    let quantity = quantity_of(metric);
+    let quantity = name.quantity();
     Shown { words, unit: quantity.unit().to_owned(), divisor: quantity.divisor() }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::{
     Compared, figure_settings,
-    scenario::{FigureSpec, Labels, quantity_of},
+    scenario::{FigureSpec, Labels, MetricName},
 };
 
 use super::{figure, group::Group, report::ScenarioRow};
@@ -60,7 +60,7 @@ fn rows(group: &groups::Group, settings: &BTreeMap<String, String>, metrics: &[S
 fn title(spec: &FigureSpec) -> Option<String> {
     let [metric] = &spec.y[..] else { return None };
     let words = Shown::of_metric(metric).words;
-    let unit = quantity_of(metric).unit();
+    let unit = MetricName::new(metric).quantity().unit();
     let with_unit = |words: &str| if unit.is_empty() { words.to_owned() } else { format!("{words}, {unit}") };
     Some(match &spec.compare {
         None => with_unit(&words),

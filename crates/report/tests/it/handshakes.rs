@@ -3,7 +3,7 @@
 use crate::common;
 use std::collections::BTreeMap;
 
-use quiclab_agent_protocol::forwarder::Lateness;
+use quiclab_agent_protocol::{forwarder::Lateness, stage::StageSeen};
 use quiclab_content::Lost;
 use quiclab_experiment::{
     Bound, Compared, Expectation, LOST_BYTES,
@@ -11,7 +11,7 @@ use quiclab_experiment::{
 };
 use quiclab_path::content::Direction;
 use quiclab_report::{
-    Comparison, DropSummary, Mover, Outcome, PathSummary, Question, ReportInput, RuleSummary, StageSummary, findings,
+    Comparison, DropSummary, Mover, Outcome, PathSummary, Question, ReportInput, StageSummary, findings,
     render_figures, render_html, render_json, settings_key,
 };
 
@@ -103,14 +103,13 @@ fn what_a_record_does_not_say_is_not_measured() {
 }
 
 fn path(mover: Mover) -> PathSummary {
-    let rule = RuleSummary { text: "flight 2".to_owned(), asked: Some(9), undecided: 0 };
-    let stage = StageSummary {
-        place: "to_server.loss".to_owned(),
-        kind: "content_loss".to_owned(),
-        rule: Some(rule),
-        passed: 8,
+    let seen = StageSeen {
+        packets_passed: 8,
         drops: BTreeMap::from([("content".to_owned(), 1)]),
+        counts: BTreeMap::from([("asked".to_owned(), 9)]),
+        ..StageSeen::new("loss", "content_loss")
     };
+    let stage = StageSummary { place: "to_server.loss".to_owned(), rule: Some("flight 2".to_owned()), seen };
     let drop = DropSummary {
         time_ns: 12_345_678,
         place: "to_server.loss".to_owned(),

@@ -2,20 +2,18 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
     time::Instant,
 };
 
 use anyhow::{Context, Result};
 use quiclab_agent_protocol::{
-    activity::ACTIVITY,
     hosts::{Answer, HostFacts, Part, PlaceOfHost, Readiness, Request},
     orders::{HostFiles, Orders},
     report::Outcome,
-    slot::{self, SlotError},
+    slot,
 };
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_record::{OffsetSeen, Seen, layout::HOST_FILE};
+use quiclab_record::{OffsetSeen, Seen};
 use quiclab_units::Duration;
 
 use super::{
@@ -29,23 +27,15 @@ use crate::{
     collect::RunFailure,
     hash::Hasher,
     netns::{
-        activity::host_activity,
+        collected::{SLOT, collect},
         host::Algorithms,
-        path::choose,
         plain::{PlainStack, names},
         run::{built, orders_by},
         tcp,
     },
     perform::{Host, HostUse, Sides},
     testbed::{Attempt, CLOCK_VERSION, Place, TESTBED_VERSION, WALL_CLOCK},
-    vm::{
-        path::StageNames,
-        results::{Results, damaged_capture},
-    },
 };
-
-/// Name of the file with all that the hosts answered.
-const SLOT: &str = "slot";
 
 /// The places of the hosts in the inventory.
 #[derive(Clone, Copy)]
@@ -198,32 +188,10 @@ pub(super) fn perform(
         sniffed: cast.sniffer.map(|_| server_mac),
     };
     merge::write(&slot_path, report, &mut handed, corrections)?;
-    let way = choose(&run.settings, &lacks).map_err(anyhow::Error::msg)?;
-    let stage_names = StageNames::by(&run.settings, way);
-    let opened = File::open(&slot_path).map_err(SlotError::from);
-    let mut results = match opened.and_then(|slot| Results::open(NAME, slot, &orders, &stage_names)) {
-        Ok(results) => results,
-        Err(error) => return Ok(broken(error.to_string())),
+    let (failure, mut observed) = match collect(NAME, run, &orders, &lacks, place, "what the hosts did")? {
+        Ok(collected) => collected,
+        Err(why) => return Ok(broken(why)),
     };
-    if let Some(answer) = results.bytes(ACTIVITY)? {
-        match host_activity(&answer) {
-            Ok(activity) => {
-                let path = place.draft.join(HOST_FILE);
-                fs::write(&path, activity.to_json()).with_context(|| path.display().to_string())?;
-            }
-            Err(why) => return Ok(broken(format!("what the hosts did: {why}"))),
-        }
-    }
-    let collected =
-        results.failure(run).and_then(|failure| results.write_what_happened(place.draft, run).map(|()| failure));
-    let failure = match collected {
-        Ok(failure) => failure,
-        Err(error) => match damaged_capture(&error) {
-            Some(why) => return Ok(broken(why)),
-            None => return Err(error),
-        },
-    };
-    let mut observed = results.observed().clone();
     observed.clocks = clocks;
     // The client's report has that of the client's host alone.
     if server_cpu.is_none() {

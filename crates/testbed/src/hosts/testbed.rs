@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use quiclab_experiment::{
-    foreign_setting,
+    TestbedName, foreign_setting,
     run::{Run, Versions},
 };
 
@@ -26,14 +26,14 @@ use crate::{
     hash,
     netns::{path, plain::PlainStack},
     perform::Host,
-    stack::{BuiltStack, Source},
+    stack::Source,
     stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
     vm::agent::agent,
 };
 
 /// Its name.
-pub const NAME: &str = "hosts";
+pub const NAME: &str = TestbedName::Hosts.as_str();
 
 /// Longest time for which an agent may hold its host after its session was lost.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
@@ -184,17 +184,11 @@ impl Testbed for Hosts {
     }
 
     fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool> {
-        Ok(match BuiltStack::find(&stack_store.cache, source)? {
-            Some(built) => PlainStack::is_there(&stack_store.cache, &built)?,
-            None => false,
-        })
+        PlainStack::is_built(&stack_store.cache, source)
     }
 
     fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
-        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
-        let built = Built { digest: stack.digest()?, made: stack.made.clone() };
-        self.stacks.insert(&source.manifest.name, PlainStack::prepare(&stack_store.cache, stack)?);
-        Ok(built)
+        self.stacks.build(stack_store, source, again, |stack| PlainStack::prepare(&stack_store.cache, stack))
     }
 
     fn prepare(&self, stack_store: &StackStore, task: Task, host: &Host) -> Result<()> {

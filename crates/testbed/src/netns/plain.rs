@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::{
     cache::{Cache, TREE},
     command,
-    stack::BuiltStack,
+    stack::{BuiltStack, Source},
 };
 
 /// What a root must have for the agent to put something over it.
@@ -30,9 +30,10 @@ pub(crate) struct PlainStack {
 }
 
 impl PlainStack {
-    /// Whether the cache has the folders of a build.
-    pub fn is_there(cache: &Cache, built: &BuiltStack) -> Result<bool> {
-        Ok([root_name(built)?, files_name(built)?].iter().all(|name| cache.path(name).is_dir()))
+    /// Whether the cache has the build of a stack, and the folders of that build.
+    pub fn is_built(cache: &Cache, source: &Source) -> Result<bool> {
+        let Some(built) = BuiltStack::find(cache, source)? else { return Ok(false) };
+        Ok([root_name(&built)?, files_name(&built)?].iter().all(|name| cache.path(name).is_dir()))
     }
 
     /// Takes the files out, unless the cache has them.

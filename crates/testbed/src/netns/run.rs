@@ -1,28 +1,24 @@
 //! Performs one run: orders to the agent, its answer to the files of a record.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    path::Path,
-};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_agent_protocol::{
-    activity::{ACTIVITY, Sampling},
+    activity::Sampling,
     forwarder::{LARGEST_SUPER_PACKET_BYTES, RealTime},
     orders::{Cpus, HostFiles, Orders},
-    slot::{self, SlotError},
+    slot,
 };
 use quiclab_experiment::{
     run::{CpuList, Hosts, IpVersion, Offloads, Run, Versions},
     stack::Contract,
 };
-use quiclab_record::{Seen, layout::HOST_FILE};
+use quiclab_record::Seen;
 use quiclab_units::ByteCount;
 
 use super::{
     NAME,
-    activity::host_activity,
+    collected::{SLOT, collect},
     host::Facts,
     path::choose,
     plain::PlainStack,
@@ -35,20 +31,13 @@ use crate::{
     perform::{Host, Side, Sides},
     stack::BuiltStack,
     testbed::{Attempt, CLOCK_VERSION, Place, TESTBED_VERSION, WALL_CLOCK},
-    vm::{
-        disciplines::network_by,
-        orders,
-        path::StageNames,
-        results::{Results, damaged_capture},
-    },
+    vm::{disciplines::network_by, orders},
 };
 
 /// Most bytes that each endpoint may log. They are in memory until the run ends.
 const LOG_LIMIT: ByteCount = ByteCount::from_bytes(256 << 20);
 /// How long a step of what the hosts do is.
 const SAMPLE_STEP_NS: u64 = 100_000_000;
-/// Name of the file with the agent's answer.
-const SLOT: &str = "slot";
 
 /// What a run between these stacks is made with: part of its identity.
 ///
@@ -99,32 +88,11 @@ pub(super) fn perform(
         Answer::Results(host_use) => host_use,
         Answer::Broken(why, host_use) => return Ok(broken(why, host_use)),
     };
-    let way = choose(&run.settings, &facts.missing).map_err(anyhow::Error::msg)?;
-    let names = StageNames::by(&run.settings, way);
-    let opened = File::open(&slot_path).map_err(SlotError::from);
-    let mut results = match opened.and_then(|slot| Results::open(NAME, slot, &orders, &names)) {
-        Ok(results) => results,
-        Err(error) => return Ok(broken(error.to_string(), host_use)),
-    };
-    if let Some(answer) = results.bytes(ACTIVITY)? {
-        match host_activity(&answer) {
-            Ok(activity) => {
-                let path = place.draft.join(HOST_FILE);
-                fs::write(&path, activity.to_json()).with_context(|| path.display().to_string())?;
-            }
-            Err(why) => return Ok(broken(format!("what it says of the hosts: {why}"), host_use)),
-        }
-    }
-    let collected =
-        results.failure(run).and_then(|failure| results.write_what_happened(place.draft, run).map(|()| failure));
-    let failure = match collected {
-        Ok(failure) => failure,
-        Err(error) => match damaged_capture(&error) {
-            Some(why) => return Ok(broken(why, host_use)),
-            None => return Err(error),
-        },
-    };
-    Ok(Attempt { failure, seen: Some(Seen::Transfer(Box::new(results.observed().clone()))), host_use })
+    let collected = collect(NAME, run, &orders, &facts.missing, place, "what it says of the hosts")?;
+    Ok(match collected {
+        Ok((failure, observed)) => Attempt { failure, seen: Some(Seen::Transfer(Box::new(observed))), host_use },
+        Err(why) => broken(why, host_use),
+    })
 }
 
 /// What the agent is told, without the places of files on this machine, which change nothing.

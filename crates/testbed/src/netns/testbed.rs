@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow};
 use quiclab_experiment::{
-    foreign_setting,
+    TestbedName, foreign_setting,
     run::{Run, Versions},
 };
 
@@ -18,13 +18,13 @@ use super::{
 use crate::{
     built_stacks::BuiltStacks,
     perform::Host,
-    stack::{BuiltStack, Source},
+    stack::Source,
     stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
 /// Its name.
-pub const NAME: &str = "netns";
+pub const NAME: &str = TestbedName::Netns.as_str();
 
 /// Real stacks on this machine's kernel, in namespaces, in real time.
 #[derive(Debug, Default)]
@@ -70,17 +70,11 @@ impl Testbed for Namespaces {
     }
 
     fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool> {
-        Ok(match BuiltStack::find(&stack_store.cache, source)? {
-            Some(built) => PlainStack::is_there(&stack_store.cache, &built)?,
-            None => false,
-        })
+        PlainStack::is_built(&stack_store.cache, source)
     }
 
     fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
-        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
-        let built = Built { digest: stack.digest()?, made: stack.made.clone() };
-        self.stacks.insert(&source.manifest.name, PlainStack::prepare(&stack_store.cache, stack)?);
-        Ok(built)
+        self.stacks.build(stack_store, source, again, |stack| PlainStack::prepare(&stack_store.cache, stack))
     }
 
     fn prepare(&self, _: &StackStore, _: Task, _: &Host) -> Result<()> {

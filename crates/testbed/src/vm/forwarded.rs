@@ -1,26 +1,18 @@
 //! From what the forwarder in the guest answered to what a record says of the path.
 
-use std::collections::BTreeMap;
-
-use quiclab_agent_protocol::forwarder::{Drop, ForwarderReport, RuleCounts, StageReport};
+use quiclab_agent_protocol::forwarder::{Drop, ForwarderReport};
 use quiclab_experiment::run::Run;
-use quiclab_path::{content::rule::MatchCounts, loss::rule_report::RuleReport, spec::StageSettings};
-use quiclab_record::{DropSeen, ForwarderSeen, PathSeen, StageSeen};
+use quiclab_path::{loss::rule_report::RuleReport, spec::StageSettings};
+use quiclab_record::{DropSeen, ForwarderSeen, PathSeen};
 use quiclab_units::{Duration, shown};
 
 use crate::collect::RunFailure;
 
 /// The path of a run whose packets the agent moved, for this reason. Behind its stages the kernel may have disciplines.
 pub fn path(report: &ForwarderReport, why: Option<&str>, behind: PathSeen) -> PathSeen {
-    let [to_client, to_server] = report.bytes_delivered;
-    let stages = |reports: &[StageReport], bytes, behind: Vec<StageSeen>| {
-        let last = reports.len().saturating_sub(1);
-        let own = reports.iter().enumerate().map(|(index, one)| stage(one, (index == last).then_some(bytes)));
-        own.chain(behind).collect()
-    };
     PathSeen {
-        to_client: stages(&report.to_client, to_client, behind.to_client),
-        to_server: stages(&report.to_server, to_server, behind.to_server),
+        to_client: [&report.to_client[..], &behind.to_client].concat(),
+        to_server: [&report.to_server[..], &behind.to_server].concat(),
         offloads: behind.offloads,
         forwarder: Some(ForwarderSeen {
             why: why.unwrap_or("unknown").to_owned(),
@@ -43,39 +35,15 @@ pub fn loss_fault(run: &Run, report: &ForwarderReport) -> Option<RunFailure> {
     both.into_iter().find_map(|(direction, stages, reports)| {
         stages.into_iter().find_map(|stage| {
             let StageSettings::ContentLoss(settings) = &stage.settings else { return None };
-            let RuleCounts { asked, matched, undecided } = reports.iter().find(|one| one.name == stage.name)?.rule?;
             let report = RuleReport {
                 rule: settings.drop.to_string(),
-                counts: MatchCounts { asked, matched, undecided },
+                counts: reports.iter().find(|one| one.name == stage.name)?.rule_counts(),
                 at_least: settings.at_least_drops.map(u64::from),
                 at_most: settings.at_most_drops.map(u64::from),
             };
             Some(RunFailure::LossRule { direction, stage: stage.name, fault: report.fault()? })
         })
     })
-}
-
-fn stage(report: &StageReport, bytes_passed: Option<u64>) -> StageSeen {
-    let rule = report.rule.unwrap_or(RuleCounts { asked: 0, matched: 0, undecided: 0 });
-    let counts = [
-        ("asked", rule.asked),
-        ("copied", report.copied),
-        ("corrupted", report.corrupted),
-        ("marked", report.marked),
-        ("undecided", rule.undecided),
-    ];
-    let counts: BTreeMap<_, _> =
-        counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect();
-    StageSeen {
-        packets_passed: report.left,
-        bytes_passed,
-        drops: report.dropped.clone(),
-        packets_waiting: report.waiting_packets,
-        bytes_waiting: report.waiting_bytes,
-        counts,
-        // As the simulator's records have it.
-        ..StageSeen::new(&report.name, &report.kind.replace('-', "_"))
-    }
 }
 
 fn dropped(drop: &Drop, report: &ForwarderReport) -> DropSeen {

@@ -3,13 +3,12 @@
 use quiclab_agent_protocol::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
     cross_traffic::CrossTrafficReport,
-    report::{self, ListedDrops, QdiscCounters, Report, TapReport},
+    report::{self, ListedDrops, Report, TapReport},
 };
 use quiclab_experiment::stack::Role;
 use quiclab_record::{
-    CrossTrafficSeen, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, StampsSeen,
-    TapRole, TapSeen, Thefts,
-    linux::{Discipline, stages_of_nested},
+    CrossTrafficSeen, HostSeen, LostLog, Observed, Outcome, PathSeen, ProcessEnd, StageSeen, StampsSeen, TapRole,
+    TapSeen, linux::stages_on,
 };
 use quiclab_units::Duration;
 
@@ -23,7 +22,7 @@ pub fn observed(testbed: &str, report: &Report, names: &StageNames) -> Observed 
         // Both hosts are the one guest.
         cpu_use: report.cpu_use,
         queues: nested(report, namespace, HOST_INTERFACE, &[]),
-        offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).map(offloads),
+        offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).copied(),
     };
     Observed {
         kernel_release: Some(report.kernel_release.clone()),
@@ -34,7 +33,7 @@ pub fn observed(testbed: &str, report: &Report, names: &StageNames) -> Observed 
         path: path(report, names),
         cross_traffic: report.cross_traffic.as_ref().map(|seen| cross_traffic(seen, report.drained)),
         taps: (0..).zip(&report.taps).map(|(interface, report)| tap(interface, report)).collect(),
-        thefts: report.thefts.map(|taken| Thefts { count: taken.count, time: Duration::from_nanos(taken.time_ns) }),
+        thefts: report.thefts,
         send_sizes: report.send_sizes.clone(),
         cut_files: report.cut.clone(),
         lost_logs: report.lost_logs.iter().map(|text| lost_log(text)).collect(),
@@ -69,7 +68,7 @@ fn path_of_kernel(report: &Report, names: &StageNames) -> PathSeen {
     let listed = report.drops_to_server.map(|counted| listed(counted, names));
     let cards = [("to_client", TO_CLIENT), ("to_server", TO_SERVER)];
     let found = cards.into_iter().filter_map(|(direction, interface)| {
-        Some((direction.to_owned(), offloads(report.offloads.get(&format!("wire/{interface}"))?)))
+        Some((direction.to_owned(), *report.offloads.get(&format!("wire/{interface}"))?))
     });
     PathSeen {
         to_client: stages(TO_CLIENT, "to_client", &names.to_client),
@@ -89,27 +88,7 @@ fn listed(ListedDrops { seen, dropped }: ListedDrops, names: &StageNames) -> Sta
 
 /// What the disciplines on an interface did, the outermost first; those without a name are called by their kind.
 fn nested(report: &Report, namespace: &str, interface: &str, names: &[String]) -> Vec<StageSeen> {
-    let is_here = |queue: &&QdiscCounters| queue.namespace == namespace && queue.interface == interface;
-    let mut there: Vec<_> = report.qdiscs.iter().filter(is_here).collect();
-    // The agent numbers them from the root on: 1:0 has 2:0 in it.
-    there.sort_by_key(|queue| queue.handle.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok()));
-    let name = |(index, queue): (usize, &&QdiscCounters)| names.get(index).unwrap_or(&queue.kind).clone();
-    let names: Vec<String> = there.iter().enumerate().map(name).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    stages_of_nested(&there.into_iter().map(discipline).collect::<Vec<_>>(), &names)
-}
-
-fn discipline(queue: &QdiscCounters) -> Discipline {
-    Discipline {
-        kind: queue.kind.clone(),
-        packets: queue.packets.into(),
-        bytes: queue.bytes,
-        drops: queue.drops.into(),
-        overlimits: queue.overlimits.into(),
-        backlog_packets: queue.backlog_packets.into(),
-        backlog_bytes: queue.backlog_bytes.into(),
-        own: queue.own.clone(),
-    }
+    stages_on(&report.qdiscs, namespace, interface, |index, queue| names.get(index).unwrap_or(&queue.kind).clone())
 }
 
 fn outcome(outcome: &report::Outcome) -> Outcome {
@@ -138,15 +117,6 @@ fn process_end(end: &report::ProcessEnd) -> ProcessEnd {
         resident_bytes: None,
         processes_left: end.processes_left,
         stray_files: end.stray_files.clone(),
-    }
-}
-
-fn offloads(found: &report::Offloads) -> Offloads {
-    Offloads {
-        transmit_checksum: found.transmit_checksum,
-        tcp_segmentation: found.tcp_segmentation,
-        generic_segmentation: found.generic_segmentation,
-        udp_segmentation: found.udp_segmentation,
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    PATCHED_KERNEL, foreign_setting,
+    PATCHED_KERNEL, TestbedName, foreign_setting,
     run::{Run, Versions},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Its name.
-pub const NAME: &str = "vm";
+pub const NAME: &str = TestbedName::Vm.as_str();
 
 /// Folder of what is made for kernels, beside that of the stacks.
 const KERNELS: &str = "kernel";
@@ -65,10 +65,7 @@ impl Testbed for VirtualMachines {
     }
 
     fn build(&self, stack_store: &StackStore, source: &Source, again: bool) -> Result<Built> {
-        let stack = BuiltStack::prepare(&stack_store.cache, source, again, &stack_store.stop)?;
-        let built = Built { digest: stack.digest()?, made: stack.made.clone() };
-        self.stacks.insert(&source.manifest.name, stack);
-        Ok(built)
+        self.stacks.build(stack_store, source, again, Ok)
     }
 
     fn check_machine(&self) -> Result<()> {

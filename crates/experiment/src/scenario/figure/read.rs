@@ -6,7 +6,7 @@ use crate::{
     error::ExperimentError,
     expect::Compared,
     reader::{Reader, Table},
-    scenario::measured::{Quantity, quantity_of},
+    scenario::measured::{MetricName, Quantity},
     value::{inline, plain},
 };
 
@@ -114,7 +114,7 @@ impl Reader<'_> {
     /// Everything on one axis has one unit.
     fn check_units(&self, figure: &FigureSpec, table: &Table, row: &Spanned<DeValue>) -> Result<(), ExperimentError> {
         let at = table.get("y").unwrap_or(row);
-        let quantity = |name: &String| quantity_of(name);
+        let quantity = |name: &String| MetricName::new(name).quantity();
         let is_ratio = figure.compare.as_ref().is_some_and(|compare| compare.how == Compared::Ratio);
         if let Some(other) = figure.y.iter().find(|name| !is_ratio && quantity(name) != quantity(&figure.y[0])) {
             let first = &figure.y[0];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::{
     Compared,
-    scenario::{Compare, FigureSpec, GROUPS, Quantity, TIME, follows, quantity_of},
+    scenario::{Compare, FigureSpec, GROUPS, MetricName, Quantity, TIME, follows},
 };
 use quiclab_metrics::Estimate;
 
@@ -75,7 +75,7 @@ impl Member<'_> {
 impl Shown<'_> {
     /// A metric in the unit of an axis.
     pub(super) fn metric(&self, name: &str) -> Option<f64> {
-        let divisor = quantity_of(name).divisor();
+        let divisor = MetricName::new(name).quantity().divisor();
         let value = |row: &ScenarioRow, name: &str| row.metrics.get(name).map(|value| value / divisor);
         self.compared(name, |row, name| value(row, name))
     }
@@ -83,10 +83,11 @@ impl Shown<'_> {
     /// A series in the unit of an axis, with its times. At time 0, values that are known then come before those of the intervals.
     pub(super) fn series(&self, name: &str, is_cumulative: bool) -> Vec<(f64, Option<f64>)> {
         let times = series(self.run, TIME);
-        let divisor = quantity_of(name).divisor();
+        let quantity = MetricName::new(name).quantity();
+        let divisor = quantity.divisor();
         let values = |row: &ScenarioRow, name: &str| {
             let values = series(row, name);
-            if is_cumulative { sums(&values, &series(row, TIME), quantity_of(name)) } else { values }
+            if is_cumulative { sums(&values, &series(row, TIME), quantity) } else { values }
         };
         let all = self.sides(name).map(|side| side.map(|(row, name)| (row, values(row, &name))));
         let start = self.compared(name, at_start);
@@ -106,8 +107,10 @@ impl Shown<'_> {
 
     /// The runs and the names under which they have a metric or series.
     fn sides(&self, name: &str) -> [Option<(&ScenarioRow, String)>; 2] {
-        let of_group =
-            |place: usize| self.groups.map_or_else(|| name.to_owned(), |groups| format!("{name}.{}", groups[place]));
+        let of_group = |place: usize| {
+            let group = self.groups.map(|groups| groups[place]);
+            group.map_or_else(|| name.to_owned(), |group| MetricName { base: name, group: Some(group) }.to_string())
+        };
         [Some((self.run, of_group(0))), self.with.map(|(row, _)| (row, of_group(1)))]
     }
 
@@ -145,7 +148,7 @@ fn sums(values: &[Option<f64>], times: &[Option<f64>], quantity: Quantity) -> Ve
 
 /// What a series was at time 0, in the unit of its axis: nothing had been sent, queued or dropped, and windows were the initial ones.
 fn at_start(row: &ScenarioRow, name: &str) -> Option<f64> {
-    let (base, group) = name.split_once('.').map_or((name, None), |(base, group)| (base, Some(group)));
+    let MetricName { base, group } = MetricName::new(name);
     let of = |group: &str, key: &str| row.settings.get(&format!("flows.{group}.{key}"))?.parse::<f64>().ok();
     let window = |group: &str| of(group, "initial_window");
     let windows = |group: &str| Some(window(group)? * of(group, "count")?);

@@ -2,7 +2,7 @@
 
 use quiclab_experiment::{
     Compared,
-    scenario::{FigureKind, FigureSpec, GROUPS, Labels, TIME, metric_in_words, quantity_of},
+    scenario::{FigureKind, FigureSpec, GROUPS, Labels, MetricName, TIME},
 };
 
 /// The title of the vertical axis, or of the colours of a grid.
@@ -10,10 +10,10 @@ pub(super) fn vertical(spec: &FigureSpec, labels: &Labels) -> String {
     if let Some(title) = &spec.y_label {
         return title.clone();
     }
-    let quantity = quantity_of(&spec.y[0]);
-    let first = metric_in_words(&spec.y[0]);
+    let name = MetricName::new(&spec.y[0]);
+    let quantity = name.quantity();
     // The legend says which metric it is where there are several.
-    let mut words = if is_one_metric(spec) { first } else { quantity.unit().to_owned() };
+    let mut words = if is_one_metric(spec) { name.in_words() } else { quantity.unit().to_owned() };
     if spec.cumulative && !words.starts_with("cumulative") {
         words = format!("cumulative {words}");
     }
@@ -36,8 +36,9 @@ pub(super) fn vertical(spec: &FigureSpec, labels: &Labels) -> String {
 
 /// The name of a curve: what sets its runs apart, if there are others, and its metric, if there are others.
 pub(super) fn curve(spec: &FigureSpec, metric: &str, label: &str, lines: usize, labels: &Labels) -> String {
-    let group = metric.split_once('.').map(|(_, group)| labels.group(group));
-    let words = metric_in_words(metric);
+    let name = MetricName::new(metric);
+    let group = name.group.map(|group| labels.group(group));
+    let words = name.in_words();
     let own = match group {
         Some(group) if is_one_metric(spec) => group.to_owned(),
         Some(group) => format!("{words} of {group}"),
@@ -54,8 +55,8 @@ pub(super) fn curve(spec: &FigureSpec, metric: &str, label: &str, lines: usize, 
 
 /// True where all curves show the same metric, perhaps of several groups.
 fn is_one_metric(spec: &FigureSpec) -> bool {
-    let base = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    spec.y.iter().all(|name| base(name) == base(&spec.y[0]))
+    let first = MetricName::new(&spec.y[0]);
+    spec.y.iter().all(|name| MetricName::new(name).base == first.base)
 }
 
 /// How to read it: the file's words, and what was averaged. `most` is the largest number of repetitions.

@@ -72,7 +72,7 @@ fn what_the_server_sends_to_the_new_port_arrives_and_to_the_old_one_is_dropped()
     let to_client: Vec<_> = sent.iter().filter(|(_, to, _)| *to == Direction::ToClient).collect();
     let destinations: Vec<_> = to_client.iter().map(|(_, _, frame)| frame.end(Side::Destination).unwrap()).collect();
     assert_eq!(destinations, [client(); 2]);
-    assert_eq!(report.to_client[0].dropped["rebound"], 2);
+    assert_eq!(report.to_client[0].drops["rebound"], 2);
     let dropped: Vec<_> = report.drops.iter().map(|drop| (drop.time_ns / 1000, &*drop.cause)).collect();
     assert_eq!(dropped, [(SECOND + 2, "rebound"), (6 * SECOND, "rebound")]);
 }
@@ -99,5 +99,5 @@ fn a_corrupted_datagram_differs_in_one_byte_of_the_first_ones_and_its_checksum()
         places.insert(changed[0] - first);
     }
     assert!(places.iter().copied().eq(0..10), "{places:?}");
-    assert_eq!(report.to_client[0].corrupted, 300);
+    assert_eq!(report.to_client[0].counts["corrupted"], 300);
 }
