@@ -8,7 +8,6 @@ mod pages;
 mod results;
 mod session;
 mod settings;
-mod transfer;
 mod verbs;
 
 use std::process::ExitCode;

@@ -1,6 +1,5 @@
 //! The folder that `quiclab run` fills: records, failures, an index, and the report.
 
-pub mod folder;
 mod index;
 mod ladders;
 pub mod machine;
@@ -24,6 +23,7 @@ use quiclab_experiment::{
     run::{Settings, Versions},
 };
 use quiclab_inputs::read_unlinked_text;
+use quiclab_pages::{folder, transfer::losses::lost};
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
@@ -36,7 +36,7 @@ use quiclab_testbed::{
 use quiclab_units::ShowPath;
 use rayon::prelude::*;
 
-use crate::{pages::run_page, session::bounded_input::MOST_TEXT_BYTES, transfer::losses::lost};
+use crate::{pages::run_page, session::bounded_input::MOST_TEXT_BYTES};
 use index::INDEX_FILE;
 pub use index::Index;
 pub use ladders::Ladders;

@@ -5,13 +5,11 @@ pub mod rsvg;
 use std::{fs, panic::resume_unwind, path::Path, thread};
 
 use anyhow::{Context, Result};
+use quiclab_pages::folder;
 use quiclab_record::Record;
 use quiclab_report::AnyReport;
 
-use crate::{
-    pages::run_page,
-    results::{Results, folder},
-};
+use crate::{pages::run_page, results::Results};
 use rsvg::{Format, convert};
 
 /// Writes every figure of a report, and the one over time of each run that has packets.

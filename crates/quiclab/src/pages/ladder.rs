@@ -15,11 +15,12 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_metrics::{HandshakeMarkMeter, PayloadKey, TapPlace};
+use quiclab_pages::transfer::sequence::packets_in_words;
 use quiclab_report::{Ladder, LadderConnection, LadderDatagram, LadderMark, LadderTaps};
 use quiclab_units::{ShowPath, Time};
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
-use crate::{session::bounded_input, transfer::sequence::packets_in_words};
+use crate::session::bounded_input;
 use steps::Steps;
 
 /// Connections that are drawn.

@@ -11,6 +11,7 @@ use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{
     AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, Timeline, TimelineMeter, analyze as analyze_capture,
 };
+use quiclab_pages::{folder, transfer::sequence::refuse_cut};
 use quiclab_record::{
     MOST_QLOG_BYTES, Record, TapRole,
     layout::{QLOG_FOLDER, SENDER_TAP, SERVER_FOLDER},
@@ -22,8 +23,7 @@ use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog}
 
 use crate::{
     pages::host_pictures,
-    results::{Results, folder, path_summary},
-    transfer::sequence::refuse_cut,
+    results::{Results, path_summary},
 };
 
 /// Where pages of single runs are, in a folder of results.

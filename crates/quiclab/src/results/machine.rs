@@ -9,12 +9,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_inputs::read_unlinked_text;
+use quiclab_pages::folder;
 use quiclab_perf::roofline::{Cost, Roofline};
 use quiclab_report::MachineLimits;
 use serde::{Deserialize, Serialize};
 
 use crate::session::bounded_input::MOST_TEXT_BYTES;
-use crate::{results::folder, terminal::progress};
+use crate::terminal::progress;
 
 const FILE: &str = "roofline.json";
 /// Version of the file.

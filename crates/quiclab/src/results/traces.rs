@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use quiclab_experiment::{RELEASE, run::Run};
 use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{AnalysisSettings, analyze};
+use quiclab_pages::transfer::logs::open_log;
 use quiclab_record::{
     RunFile,
     layout::{CAPTURE_FILE, CLIENT_FOLDER, QLOG_FOLDER, SERVER_FOLDER},
@@ -21,7 +22,6 @@ use rayon::prelude::*;
 use crate::{
     results::{runs_table::RUNS_FILE, samples},
     terminal::progress,
-    transfer::logs::open_log,
 };
 
 /// The folder of all traces, in that of the records.

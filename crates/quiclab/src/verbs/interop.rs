@@ -13,6 +13,7 @@ use std::{
 use anyhow::Result;
 use quiclab_experiment::AnyRun;
 use quiclab_interop::{Matrix, Verdict};
+use quiclab_pages::folder;
 use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 use quiclab_testbed::perform::{Interrupted, Performed};
 use quiclab_trials::verdict::in_words;
@@ -21,9 +22,7 @@ use serde_json::json;
 
 use crate::{
     cli::InteropArguments,
-    results::{
-        folder, {FAILURES_FOLDER, Results},
-    },
+    results::{FAILURES_FOLDER, Results},
     session::{
         laboratory::open,
         schedule::{Job, perform_all},

@@ -4,6 +4,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_metrics::PacketFacts;
+use quiclab_pages::{
+    folder,
+    transfer::{losses::lost, page},
+};
 use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
 use quiclab_report::{AnyReport, ReportInput, RunPage, RunRow, render_look_html};
 use quiclab_units::ShowPath;
@@ -16,13 +20,11 @@ use crate::{
         run_page,
     },
     results::{
-        folder,
         models::report_of_one,
         traces, {Ladders, Results},
     },
     session::signals,
     terminal::output,
-    transfer::{losses::lost, page},
 };
 
 /// Makes the report of a folder again and prints its table, or the page of one record.

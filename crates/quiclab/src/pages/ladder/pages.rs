@@ -8,13 +8,14 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_experiment::{AnyRun, run::Run};
 use quiclab_metrics::RunMetrics;
+use quiclab_pages::folder;
 use quiclab_record::{Observed, Record, RunFile, layout::CAPTURE_FILE, read_observed};
 use quiclab_report::{Ladder, LadderRun, render_ladder_html};
 use quiclab_units::ShowPath;
 use quiclab_wire::DissectorSettings;
 
 use super::{dropped, logged, read};
-use crate::results::{folder, path_summary};
+use crate::results::path_summary;
 
 /// Where ladders are, in a folder of results.
 pub const LADDERS_FOLDER: &str = "ladders";
