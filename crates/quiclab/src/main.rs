@@ -4,7 +4,6 @@
 mod terminal;
 
 mod cli;
-mod pages;
 mod results;
 mod session;
 mod settings;

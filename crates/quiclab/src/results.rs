@@ -5,7 +5,6 @@ mod ladders;
 pub mod machine;
 pub mod models;
 mod packet_pages;
-pub mod path_summary;
 pub mod runs_table;
 pub mod samples;
 pub mod traces;
@@ -23,7 +22,11 @@ use quiclab_experiment::{
     run::{Settings, Versions},
 };
 use quiclab_inputs::read_unlinked_text;
-use quiclab_pages::{folder, transfer::losses::lost};
+use quiclab_pages::{
+    folder::{self, INDEX_FILE, holds_results},
+    path_summary, run_page,
+    transfer::losses::lost,
+};
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
@@ -36,8 +39,7 @@ use quiclab_testbed::{
 use quiclab_units::ShowPath;
 use rayon::prelude::*;
 
-use crate::{pages::run_page, session::bounded_input::MOST_TEXT_BYTES};
-use index::INDEX_FILE;
+use crate::session::bounded_input::MOST_TEXT_BYTES;
 pub use index::Index;
 pub use ladders::Ladders;
 use models::{no_longer_read, row};
@@ -98,7 +100,7 @@ impl Results {
     /// Where there is none.
     pub fn open(folder: &Path) -> Result<Self> {
         no_longer_read(folder)?;
-        if !Self::are_in(folder) {
+        if !holds_results(folder) {
             bail!(
                 "{}: found no {INDEX_FILE}, expected a folder that quiclab run has filled\nhint: quiclab run FILE --out DIR",
                 folder.shown()
@@ -106,11 +108,6 @@ impl Results {
         }
         // Who only reads has no handler of signals: the first one ends the process.
         Self::create(folder, Arc::default())
-    }
-
-    /// True for a folder that `quiclab run` has filled.
-    pub fn are_in(folder: &Path) -> bool {
-        folder.join(INDEX_FILE).is_file()
     }
 
     /// The folder itself.

@@ -79,7 +79,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Only of those around a time.
+    /// Leaves out packets that are not around a time.
     pub fn show_around(&mut self, around: Option<Duration>, span: Duration) {
         let (around, span) = (around.map(Duration::as_nanos), span.as_nanos());
         self.from_ns = around.map_or(0, |around| around.saturating_sub(span));

@@ -56,7 +56,7 @@ pub struct PageInputs<'a> {
 }
 
 impl Default for PageInputs<'_> {
-    /// Of a record: no keys but those in its capture, which is a regular file.
+    /// What a record needs: no keys but those in its capture, which is a regular file.
     fn default() -> Self {
         let window = Window::default();
         Self { open: open_regular, read_keys: &|| Ok(Vec::new()), qlog: &[], tap: None, port: None, window }

@@ -8,14 +8,13 @@ use quiclab_experiment::{
     scenario::{FigureSpec, Labels},
 };
 use quiclab_inputs::read_unlinked_text;
+use quiclab_pages::folder::INDEX_FILE;
 use quiclab_report::InterimAnalyses;
 use quiclab_testbed::cache::Origin;
 use serde::{Deserialize, Serialize};
 
 use crate::session::{bounded_input::MOST_TEXT_BYTES, order::Order, planned::Planned};
 
-/// Its file.
-pub(crate) const INDEX_FILE: &str = "experiment.json";
 /// Version of the index.
 const SCHEMA: u32 = 2;
 

@@ -3,14 +3,13 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use quiclab_pages::{folder, transfer::page};
+use quiclab_pages::{folder, run_page, transfer::page};
 use quiclab_record::layout::CAPTURE_FILE;
 use quiclab_report::{OverTime, PacketSummary, ReportInput, RunRow, render_look_html};
 use quiclab_units::ShowPath;
 use rayon::prelude::*;
 
 use super::{MOST_RUN_PAGES, Results};
-use crate::pages::run_page;
 
 /// End of the name of a page, behind the name of its record.
 const ENDING: &str = "-look.html";

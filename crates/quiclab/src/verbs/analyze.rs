@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use pipeline::{Sharing, Task};
 use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan};
-use quiclab_pages::folder;
+use quiclab_pages::{folder, ladder};
 use quiclab_record::{
     RunFile,
     layout::{CAPTURE_FILE, RUN_FILE},
@@ -108,7 +108,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     if let Some((page, capture)) = ladder {
         // It is read once more, and may be a pipe.
         let _reading = signals::reading();
-        let ladder = crate::pages::ladder::read(capture, &key_log, dissector_settings(arguments))?;
+        let ladder = ladder::read(capture, bounded_input::open, &key_log, dissector_settings(arguments))?;
         folder::write_at(page, render_ladder_html(&ladder))?;
         status!("page with handshakes: {}", page.shown());
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_pages::folder::holds_results;
 use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, ReportInput, findings_as_rows, render_findings};
 use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
@@ -163,7 +164,7 @@ pub fn find_results(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
-    if Results::are_in(folder) || is_former(folder) {
+    if holds_results(folder) || is_former(folder) {
         found.push(folder.to_path_buf());
         return Ok(());
     }

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result, bail};
 use quiclab_metrics::PacketFacts;
 use quiclab_pages::{
-    folder,
+    figure_files, folder,
+    ladder::pages::{self, LADDERS_FOLDER},
+    run_page,
     transfer::{losses::lost, page},
 };
 use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
@@ -14,11 +16,6 @@ use quiclab_units::ShowPath;
 
 use crate::{
     cli::ReportArguments,
-    pages::{
-        figure_files,
-        ladder::pages::{self, LADDERS_FOLDER},
-        run_page,
-    },
     results::{
         models::report_of_one,
         traces, {Ladders, Results},
@@ -52,7 +49,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
     }
     // Last, because they need a program that may be missing.
     if let Some(into) = &arguments.figures {
-        figure_files::write_all(into, &results, &written.input)?;
+        status!("{}", figure_files::write_all(into, results.records.folder(), &written.input)?);
     }
     Ok(0)
 }
@@ -76,7 +73,7 @@ fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8
     print(&report, arguments)?;
     status!("the run over time: {}", written.shown());
     if let Some(figures) = &arguments.figures {
-        figure_files::write(figures, &report.figures())?;
+        status!("{}", figure_files::write(figures, &report.figures())?);
     }
     Ok(0)
 }
@@ -130,7 +127,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     status!("the run over time: {}", written.shown());
     if let Some((into, figure)) = figure {
-        figure_files::write(into, &figure)?;
+        status!("{}", figure_files::write(into, &figure)?);
     }
     Ok(0)
 }

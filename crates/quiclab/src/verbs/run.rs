@@ -22,6 +22,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, Experiment, Overrides, Plan, scenario::is_scenario};
 use quiclab_metrics::Metrics;
+use quiclab_pages::figure_files;
 use quiclab_report::metric_names;
 use quiclab_testbed::{
     laboratory::Laboratory,
@@ -33,7 +34,6 @@ use quiclab_testbed::{
 use serde_json::{Value, json};
 
 use crate::{
-    pages::figure_files,
     results::{Index, Ladders, Results, machine, traces},
     session::{
         experiment_files::{self, read_text},
@@ -245,7 +245,10 @@ fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBoo
     if let Some(into) = &settings.figures {
         // Figures of different experiments may have one name.
         let own = settings.file.is_dir().then(|| into.join(written.input.experiment()));
-        figure_files::write_all(own.as_deref().unwrap_or(into), results, &written.input)?;
+        status!(
+            "{}",
+            figure_files::write_all(own.as_deref().unwrap_or(into), results.records.folder(), &written.input)?
+        );
     }
     Ok(printed)
 }

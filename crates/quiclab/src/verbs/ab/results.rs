@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use quiclab_pages::folder::holds_results;
 use quiclab_report::{Comparison, Question, settings_key};
 
 use super::{ALPHA, show};
@@ -19,7 +20,7 @@ use crate::{
 /// # Errors
 /// Where only one of several is, and where an option says how to run what was run already.
 pub fn folders(settings: &AbSettings) -> Result<Option<[PathBuf; 2]>> {
-    let is_result = |path: &&String| Results::are_in(Path::new(path));
+    let is_result = |path: &&String| holds_results(Path::new(path));
     let Some(folder) = settings.paths.iter().find(is_result) else { return Ok(None) };
     let [one, other] = &settings.paths[..] else {
         bail!(

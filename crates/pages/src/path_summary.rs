@@ -4,6 +4,7 @@ use quiclab_experiment::run::{Forwarder, Run};
 use quiclab_path::spec::{StageSettings, StageSpec};
 use quiclab_record::{ClocksSeen, Observed, StageSeen, StampsSeen};
 use quiclab_report::{DropSummary, Mover, PathSummary, RuleSummary, StageSummary};
+
 /// The testbed without a kernel.
 const SIMULATOR: &str = "sim";
 
