@@ -4,7 +4,6 @@
 mod terminal;
 
 mod cli;
-mod results;
 mod session;
 mod settings;
 mod verbs;

@@ -14,12 +14,8 @@ use crate::session::signals;
 
 /// Standard input, where a file's name is expected.
 pub const STANDARD_INPUT: &str = "-";
-/// The longest experiment, scenario, resolved run or list of implementations.
-pub const MOST_TEXT_BYTES: u64 = 16 << 20;
 /// The longest key log: of some 500 000 connections.
 const MOST_KEY_LOG_BYTES: u64 = 256 << 20;
-/// The longest list of planned send times: some 50 million of them.
-pub const MOST_LIST_BYTES: u64 = 1 << 30;
 
 /// Opens a file, which may be a pipe or a device. A signal ends this process while it waits for somebody who writes.
 ///
@@ -72,6 +68,8 @@ pub fn read_text(path: &Path, most: u64, expected: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use quiclab_inputs::MOST_TEXT_BYTES;
+
     use super::*;
 
     #[test]

@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use pipeline::{Sharing, Task};
 use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan};
-use quiclab_pages::{folder, ladder};
+use quiclab_pages::{folder, ladder, results::samples};
 use quiclab_record::{
     RunFile,
     layout::{CAPTURE_FILE, RUN_FILE},
@@ -33,7 +33,6 @@ use rayon::prelude::*;
 
 use crate::{
     cli::AnalyzeArguments,
-    results::samples,
     session::{
         bounded_input::{self, STANDARD_INPUT},
         signals,

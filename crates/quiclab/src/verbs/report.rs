@@ -7,6 +7,7 @@ use quiclab_metrics::PacketFacts;
 use quiclab_pages::{
     figure_files, folder,
     ladder::pages::{self, LADDERS_FOLDER},
+    results::{Ladders, Results, models::report_of_one, traces},
     run_page,
     transfer::{losses::lost, page},
 };
@@ -16,12 +17,8 @@ use quiclab_units::ShowPath;
 
 use crate::{
     cli::ReportArguments,
-    results::{
-        models::report_of_one,
-        traces, {Ladders, Results},
-    },
     session::signals,
-    terminal::output,
+    terminal::{output, progress},
 };
 
 /// Makes the report of a folder again and prints its table, or the page of one record.
@@ -38,11 +35,11 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
             AnyRecord::Models(record) => report_models(arguments, *record),
         };
     }
-    let results = Results::open(&arguments.folder)?;
+    let results = Results::open(&arguments.folder, progress::say)?;
     let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Default }, arguments.pages)?;
     print(&written.input, arguments)?;
     if arguments.parquet {
-        traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?)?;
+        traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?, progress::say)?;
     }
     if !arguments.output.json {
         status!("page with figures: {}", written.page.shown());
@@ -60,7 +57,7 @@ fn write_trace(record: &Path) -> Result<()> {
     let (Some(folder), Some(name)) = (record.parent(), record.file_name().and_then(|name| name.to_str())) else {
         bail!("{}: found no folder with a name, expected a record", record.shown());
     };
-    traces::write(folder, &[name.to_owned()], &*signals::stop_flag()?)
+    traces::write(folder, &[name.to_owned()], &*signals::stop_flag()?, progress::say)
 }
 
 /// One record of models: its numbers, and a page with every series over time.

@@ -60,7 +60,7 @@ pub fn read(
         of_qlog(file, notes, trace.as_deref_mut(), &mut logs)?;
     }
     if let Some(file) = &arguments.planned {
-        let text = bounded_input::read_text(file, bounded_input::MOST_LIST_BYTES, "a list of times")?;
+        let text = bounded_input::read_text(file, quiclab_inputs::MOST_LIST_BYTES, "a list of times")?;
         let times = PlannedTimes::of_list(&text).with_context(|| file.shown())?;
         logs.plans.push(Plan { sender: Role::Server, original_destination_connection_id: None, times });
     }

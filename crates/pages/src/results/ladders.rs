@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::ladder::pages::{self, LADDERS_FOLDER};
 use anyhow::Result;
-use quiclab_pages::ladder::pages::{self, LADDERS_FOLDER};
 use quiclab_record::Record;
 use quiclab_report::{Ladder, ReportInput, is_of_handshakes};
 use rayon::prelude::*;

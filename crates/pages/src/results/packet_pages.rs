@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use crate::{folder, run_page, transfer::page};
 use anyhow::{Context, Result};
-use quiclab_pages::{folder, run_page, transfer::page};
 use quiclab_record::layout::CAPTURE_FILE;
 use quiclab_report::{OverTime, PacketSummary, ReportInput, RunRow, render_look_html};
 use quiclab_units::ShowPath;
