@@ -15,6 +15,11 @@ use std::{
 
 use quiclab_units::{read_bounded, read_text_bounded};
 
+/// The longest text that is read: an experiment, a resolved run, a list of implementations, an index of results.
+pub const MOST_TEXT_BYTES: u64 = 16 << 20;
+/// The longest list of planned send times, some 50 million of them, and the longest file of addresses or metrics.
+pub const MOST_LIST_BYTES: u64 = 1 << 30;
+
 /// Opens a regular file for reading; links are followed.
 ///
 /// # Errors

@@ -4,11 +4,8 @@
 mod terminal;
 
 mod cli;
-mod pages;
-mod results;
 mod session;
 mod settings;
-mod transfer;
 mod verbs;
 
 use std::process::ExitCode;

@@ -3,7 +3,6 @@
 pub mod bounded_input;
 pub mod experiment_files;
 pub mod laboratory;
-pub mod order;
 pub mod pipe;
 pub mod plan_words;
 pub mod planned;

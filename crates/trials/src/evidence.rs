@@ -10,7 +10,7 @@ use quiclab_experiment::{
     run::{Gso, KeyExchange, Pacing, Run, Switch, word},
     stack::Role,
 };
-use quiclab_inputs::{open_unlinked, read_unlinked, read_unlinked_text};
+use quiclab_inputs::{MOST_LIST_BYTES, open_unlinked, read_unlinked, read_unlinked_text};
 use quiclab_interop::{Facts, FactsSettings, Verdict};
 use quiclab_metrics::RunMetrics;
 use quiclab_record::{
@@ -26,9 +26,6 @@ use super::{
     congestion_control, handshakes, qlogs, streams,
 };
 use crate::verdict::verdict_of;
-
-/// Most bytes of a list that an endpoint has left.
-const MOST_LIST_BYTES: u64 = 1 << 30;
 
 /// Largest frame without segmentation offload, in bytes.
 const LARGEST_FRAME: u32 = 1514;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use quiclab_inputs::{open_unlinked, read_unlinked_text};
+use quiclab_inputs::{MOST_TEXT_BYTES, open_unlinked, read_unlinked_text};
 use quiclab_interop::{Case, End, EndpointFacts, Facts, FactsSettings, Verdict, judge};
 use quiclab_record::{
     HostSeen, ProcessEnd, TapRole,
@@ -12,9 +12,6 @@ use quiclab_record::{
 };
 use quiclab_units::ShowPath;
 use quiclab_wire::CaptureReader;
-
-/// Most bytes of the list of wrong files.
-const MOST_TEXT_BYTES: u64 = 16 << 20;
 
 /// Judges the run whose files are in `place`: a record, or what is known of a run that failed.
 ///

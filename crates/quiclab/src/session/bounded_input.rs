@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io::{self, Read},
     os::unix::fs::OpenOptionsExt,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
@@ -14,12 +14,8 @@ use crate::session::signals;
 
 /// Standard input, where a file's name is expected.
 pub const STANDARD_INPUT: &str = "-";
-/// The longest experiment, scenario, resolved run or list of implementations.
-pub const MOST_TEXT_BYTES: u64 = 16 << 20;
 /// The longest key log: of some 500 000 connections.
-pub const MOST_KEY_LOG_BYTES: u64 = 256 << 20;
-/// The longest list of planned send times: some 50 million of them.
-pub const MOST_LIST_BYTES: u64 = 1 << 30;
+const MOST_KEY_LOG_BYTES: u64 = 256 << 20;
 
 /// Opens a file, which may be a pipe or a device. A signal ends this process while it waits for somebody who writes.
 ///
@@ -46,7 +42,20 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     read_bounded(input, most).with_context(|| name.clone())
 }
 
-/// The same, of a text. `expected` is for messages, such as `TOML`.
+/// Reads key logs, each with a line break at its end.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_key_logs(files: &[PathBuf]) -> Result<Vec<u8>> {
+    let mut key_log = Vec::new();
+    for file in files {
+        key_log.extend(read(file, MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
+        key_log.push(b'\n');
+    }
+    Ok(key_log)
+}
+
+/// The same as [`read`], of a text. `expected` is for messages, such as `TOML`.
 ///
 /// # Errors
 /// As [`read`], and where it is not UTF-8.
@@ -59,6 +68,8 @@ pub fn read_text(path: &Path, most: u64, expected: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use quiclab_inputs::MOST_TEXT_BYTES;
+
     use super::*;
 
     #[test]

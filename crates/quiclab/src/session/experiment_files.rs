@@ -21,7 +21,7 @@ pub fn read_experiment(path: &Path, profile: Option<&str>) -> AnyResult<Experime
 /// # Errors
 /// Where it cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path) -> AnyResult<String> {
-    bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "TOML")
+    bounded_input::read_text(path, quiclab_inputs::MOST_TEXT_BYTES, "TOML")
 }
 
 /// Reads a file that an experiment names.

@@ -1,11 +1,15 @@
 //! What a file asks for: one plan, whatever the workload of its runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{
     AnyRun, Expectation, Experiment, Overrides, Plan, Published, Until,
     scenario::{Compare, FigureSpec, GROUPS, Labels, Scenario, ScenarioPlan, TIME, scenario_labels},
+};
+use quiclab_pages::results::{
+    index::{Index, SCHEMA},
+    order::Order,
 };
 use quiclab_report::InterimAnalyses;
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
@@ -51,6 +55,36 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// The index of results whose records have these names, without the runs of stacks that are missing.
+    pub fn index(
+        &self,
+        command: String,
+        records: Vec<String>,
+        missing_stacks: BTreeMap<String, String>,
+        order: Option<Order>,
+    ) -> Index {
+        Index {
+            schema: SCHEMA,
+            kind: self.kind.to_owned(),
+            experiment: self.experiment.clone(),
+            title: self.title.clone(),
+            source: self.source.clone(),
+            command,
+            published: self.published.clone(),
+            expectations: self.expectations.clone(),
+            expectations_left_out: self.expectations_left_out.clone(),
+            ranking: self.ranking,
+            figures: self.figures.clone(),
+            labels: self.words.clone(),
+            looks: self.looks,
+            until: self.until.clone(),
+            order,
+            records,
+            missing_stacks,
+            from_archives: BTreeMap::new(),
+        }
+    }
+
     /// Plans transfers between stacks.
     pub fn of_transfers(plan: &Plan, settings: &RunSettings) -> Self {
         let all: Vec<_> = plan.runs.iter().filter(|run| run.repetition == 1).map(|run| &run.settings).collect();

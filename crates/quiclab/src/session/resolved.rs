@@ -38,7 +38,7 @@ impl ResolvedRun {
     /// Where it cannot be read, is something else, or has a key that is missing, unknown, or of a wrong type: the message names it.
     pub fn read(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
-            let text = bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "TOML or JSON")?;
+            let text = bounded_input::read_text(path, quiclab_inputs::MOST_TEXT_BYTES, "TOML or JSON")?;
             return Self::parse("standard input", &text);
         }
         Self::parse(&path.display().to_string(), &read_text(path)?)

@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::Result;
 use quiclab_experiment::AnyRun;
+use quiclab_pages::results::Results;
 use quiclab_record::{Measured, layout::FAILURE_FILE};
 use quiclab_testbed::{
     laboratory::{Attempted, Filled, Laboratory, Target},
@@ -20,7 +21,7 @@ use quiclab_testbed::{
 };
 use serde::Serialize;
 
-use crate::{results::Results, session::signals, terminal::progress::Progress};
+use crate::{session::signals, terminal::progress::Progress};
 use batch::{Batch, LONGEST_WAIT};
 use queue::{Queue, Taken};
 

@@ -244,7 +244,7 @@ impl Bench<'_> {
             status!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment.common.name, plan.runs.len());
             let planned = Planned::of_transfers(plan, &settings);
             let (results, _) = run::perform(&self.files[file], &planned, &settings, &self.laboratories[side])?;
-            results.report(crate::results::Ladders::Default, false)?;
+            results.report(quiclab_pages::results::Ladders::Default, false)?;
             let input = results.measured_transfers("ab")?;
             match &mut all {
                 None => all = Some(input),

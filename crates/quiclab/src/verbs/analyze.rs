@@ -16,6 +16,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use pipeline::{Sharing, Task};
 use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan};
+use quiclab_pages::{folder, ladder, results::samples};
 use quiclab_record::{
     RunFile,
     layout::{CAPTURE_FILE, RUN_FILE},
@@ -32,7 +33,6 @@ use rayon::prelude::*;
 
 use crate::{
     cli::AnalyzeArguments,
-    results::{folder, samples},
     session::{
         bounded_input::{self, STANDARD_INPUT},
         signals,
@@ -47,13 +47,7 @@ use crate::{
 pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let mut notes = Vec::new();
-    let mut key_log = Vec::new();
-    for file in &arguments.keys {
-        key_log.extend(
-            bounded_input::read(file, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
-        );
-        key_log.push(b'\n');
-    }
+    let key_log = bounded_input::read_key_logs(&arguments.keys)?;
     let mut trace = match &arguments.parquet {
         Some(folder) => Some(TraceWriter::create(folder)?),
         None => None,
@@ -113,7 +107,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     if let Some((page, capture)) = ladder {
         // It is read once more, and may be a pipe.
         let _reading = signals::reading();
-        let ladder = crate::pages::ladder::read(capture, &key_log, dissector_settings(arguments))?;
+        let ladder = ladder::read(capture, bounded_input::open, &key_log, dissector_settings(arguments))?;
         folder::write_at(page, render_ladder_html(&ladder))?;
         status!("page with handshakes: {}", page.shown());
     }

@@ -15,6 +15,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, run::Versions};
 use quiclab_inputs::open_unlinked;
+use quiclab_pages::results::{FAILURES_FOLDER, Index, Results};
 use quiclab_record::bundle::{Mode, Writer};
 use quiclab_record::{ASIDE, Contents, RunFile, layout::CAPTURE_FILE};
 use quiclab_units::ShowPath;
@@ -23,8 +24,7 @@ use serde_json::json;
 
 use crate::{
     cli::BundleArguments,
-    results::{FAILURES_FOLDER, Index, Results},
-    terminal::output,
+    terminal::{output, progress},
 };
 
 /// What a bundle says of itself.
@@ -62,7 +62,7 @@ pub struct About {
 /// # Errors
 /// A folder without results, a record that is damaged or was left half made, a file that changes meanwhile, a disk that fails.
 pub fn bundle(arguments: &BundleArguments) -> Result<u8> {
-    let results = Results::open(&arguments.results)?;
+    let results = Results::open(&arguments.results, progress::say)?;
     let index = Index::read(&arguments.results)?;
     let runs = runs(&results)?;
     let stacks = stacks::find(&runs, &arguments.stacks.request())?;

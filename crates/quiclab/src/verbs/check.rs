@@ -6,6 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_pages::{
+    folder::holds_results,
+    results::{Results, models::is_former},
+};
 use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, ReportInput, findings_as_rows, render_findings};
 use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
@@ -13,8 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::CheckArguments,
-    results::{Results, models::is_former},
-    terminal::output,
+    terminal::{output, progress},
 };
 
 /// Exit statuses above this have other meanings.
@@ -95,7 +98,7 @@ struct Judged {
 }
 
 fn judge(place: &Path) -> Result<Judged> {
-    let report = Results::open(place)?.measured()?;
+    let report = Results::open(place, progress::say)?.measured()?;
     let is_of_samples = matches!(&report, AnyReport::Transfers(input) if are_samples(input));
     if is_of_samples {
         status!(
@@ -163,7 +166,7 @@ pub fn find_results(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
-    if Results::are_in(folder) || is_former(folder) {
+    if holds_results(folder) || is_former(folder) {
         found.push(folder.to_path_buf());
         return Ok(());
     }

@@ -11,19 +11,16 @@ use std::{
 
 use anyhow::{Result, bail};
 use quiclab_experiment::RELEASE;
+use quiclab_pages::transfer::{
+    losses, page,
+    sequence::{self, Difference, SeenPacket},
+};
 use quiclab_record::{AnyRecord, Record};
 use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
 use serde_json::json;
 
-use crate::{
-    cli::DiffArguments,
-    terminal::output,
-    transfer::{
-        losses, page,
-        sequence::{self, Difference, SeenPacket},
-    },
-};
+use crate::{cli::DiffArguments, terminal::output};
 
 /// Packets shown before the one at which the records part.
 const BEFORE: usize = 3;

@@ -7,6 +7,7 @@ use std::{env, fs, path::Path, process::Command, sync::atomic::Ordering, thread}
 
 use anyhow::Result;
 use quiclab_experiment::PATCHED_KERNEL;
+use quiclab_pages::figure_files::rsvg;
 use quiclab_testbed::{
     cache::{Cache, Care, Damage, Origin},
     netns::host::Facts,
@@ -26,7 +27,6 @@ use serde::Serialize;
 
 use crate::{
     cli::DoctorArguments,
-    pages::figure_files::rsvg,
     session::{laboratory::open, signals},
     terminal::output,
 };

@@ -13,6 +13,10 @@ use std::{
 use anyhow::Result;
 use quiclab_experiment::AnyRun;
 use quiclab_interop::{Matrix, Verdict};
+use quiclab_pages::{
+    folder,
+    results::{FAILURES_FOLDER, Results},
+};
 use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 use quiclab_testbed::perform::{Interrupted, Performed};
 use quiclab_trials::verdict::in_words;
@@ -21,15 +25,12 @@ use serde_json::json;
 
 use crate::{
     cli::InteropArguments,
-    results::{
-        folder, {FAILURES_FOLDER, Results},
-    },
     session::{
         laboratory::open,
         schedule::{Job, perform_all},
         signals,
     },
-    terminal::output,
+    terminal::{output, progress},
 };
 
 /// The whole result, for programs.
@@ -49,7 +50,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     let laboratory = open(&arguments.stacks.request(), stop.clone())?;
     let mut selection = selection::select(arguments, &laboratory)?;
     let begin = unix_seconds();
-    let results = Results::create(&arguments.out, stop.clone())?;
+    let results = Results::create(&arguments.out, stop.clone(), progress::say)?;
     results.remove_leftovers()?;
     let timeout = Duration::from_secs(arguments.wall_timeout);
     let runs: Vec<_> =

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use quiclab_pages::{
+    folder,
+    transfer::page::{PageInputs, name_apart, no_server, stem, transfer, window::Window},
+};
 use quiclab_report::{render_look_html, verdicts_as_json, verdicts_in_words};
 use quiclab_units::ShowPath;
 
-use crate::{
-    cli::LookArguments,
-    results::folder,
-    terminal::output,
-    transfer::page::{PageInputs, name_apart, no_server, stem, transfer, window::Window},
-};
+use crate::{cli::LookArguments, session::bounded_input, terminal::output};
 
 /// Writes the page of one transfer, or of two. Returns 0, or 1 where a capture was cut off.
 ///
@@ -24,7 +23,8 @@ pub fn look(arguments: &LookArguments) -> Result<u8> {
     for (place, path) in arguments.paths.iter().enumerate() {
         let qlog = if place == 0 { arguments.qlog.as_slice() } else { &[] };
         let (tap, port) = (arguments.tap.as_deref(), arguments.server_port);
-        let inputs = PageInputs { keys: &arguments.keys, qlog, tap, port, window };
+        let read_keys = &|| bounded_input::read_key_logs(&arguments.keys);
+        let inputs = PageInputs { open: bounded_input::open, read_keys, qlog, tap, port, window };
         let seen = transfer(path, &inputs)?.with_context(|| no_server(path, window))?;
         was_cut |= seen.is_cut;
         transfers.push(seen.transfer);

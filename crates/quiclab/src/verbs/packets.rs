@@ -6,18 +6,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_pages::transfer::{
+    listing::{Listing, capture_of, tap_name},
+    row::{HEADING, Row},
+};
 use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::{Duration, ShowPath, shown_lines};
 use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, Segment};
 
-use crate::{
-    cli::PacketsArguments,
-    session::bounded_input,
-    transfer::{
-        listing::{Listing, capture_of, tap_name},
-        row::{HEADING, Row},
-    },
-};
+use crate::{cli::PacketsArguments, session::bounded_input};
 
 /// Version of the JSON. Changes when a field changes its meaning, its unit or its name.
 const SCHEMA: u32 = 1;
@@ -33,11 +30,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
     let server_port = arguments.server_port.or(is_record.then_some(SERVER_PORT));
     let mut dissector = Dissector::new(DissectorSettings { server_port, interfaces_are_one_tap: false });
-    for keys in &arguments.keys {
-        dissector.add_keys(
-            &bounded_input::read(keys, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
-        );
-    }
+    dissector.add_keys(&bounded_input::read_key_logs(&arguments.keys)?);
     let mut listing = Listing::new(arguments.tap.as_deref(), is_record);
     listing.show_around(arguments.around, arguments.span);
     let mut printer = Printer::new(arguments, &name);

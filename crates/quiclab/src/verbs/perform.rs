@@ -7,6 +7,7 @@ use std::{fs, path::Path, time::Duration};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use quiclab_experiment::{AnyRun, id_of_folder};
+use quiclab_pages::results::FAILURES_FOLDER;
 use quiclab_record::{AnyRecord, Measured, Records, layout::RUN_FILE};
 use quiclab_supplies::process::end_with_parent;
 use quiclab_testbed::{
@@ -20,7 +21,6 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::PerformArguments,
-    results::FAILURES_FOLDER,
     session::{
         laboratory::{named, open_for, prepare_only},
         resolved::ResolvedRun,

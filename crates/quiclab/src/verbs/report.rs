@@ -4,25 +4,21 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_metrics::PacketFacts;
+use quiclab_pages::{
+    figure_files, folder,
+    ladder::pages::{self, LADDERS_FOLDER},
+    results::{Ladders, Results, models::report_of_one, traces},
+    run_page,
+    transfer::{losses::lost, page},
+};
 use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
 use quiclab_report::{AnyReport, ReportInput, RunPage, RunRow, render_look_html};
 use quiclab_units::ShowPath;
 
 use crate::{
     cli::ReportArguments,
-    pages::{
-        figure_files,
-        ladder::pages::{self, LADDERS_FOLDER},
-        run_page,
-    },
-    results::{
-        folder,
-        models::report_of_one,
-        traces, {Ladders, Results},
-    },
     session::signals,
-    terminal::output,
-    transfer::{losses::lost, page},
+    terminal::{output, progress},
 };
 
 /// Makes the report of a folder again and prints its table, or the page of one record.
@@ -39,18 +35,18 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
             AnyRecord::Models(record) => report_models(arguments, *record),
         };
     }
-    let results = Results::open(&arguments.folder)?;
+    let results = Results::open(&arguments.folder, progress::say)?;
     let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Default }, arguments.pages)?;
     print(&written.input, arguments)?;
     if arguments.parquet {
-        traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?)?;
+        traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?, progress::say)?;
     }
     if !arguments.output.json {
         status!("page with figures: {}", written.page.shown());
     }
     // Last, because they need a program that may be missing.
     if let Some(into) = &arguments.figures {
-        figure_files::write_all(into, &results, &written.input)?;
+        status!("{}", figure_files::write_all(into, results.records.folder(), &written.input)?);
     }
     Ok(0)
 }
@@ -61,7 +57,7 @@ fn write_trace(record: &Path) -> Result<()> {
     let (Some(folder), Some(name)) = (record.parent(), record.file_name().and_then(|name| name.to_str())) else {
         bail!("{}: found no folder with a name, expected a record", record.shown());
     };
-    traces::write(folder, &[name.to_owned()], &*signals::stop_flag()?)
+    traces::write(folder, &[name.to_owned()], &*signals::stop_flag()?, progress::say)
 }
 
 /// One record of models: its numbers, and a page with every series over time.
@@ -74,7 +70,7 @@ fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8
     print(&report, arguments)?;
     status!("the run over time: {}", written.shown());
     if let Some(figures) = &arguments.figures {
-        figure_files::write(figures, &report.figures())?;
+        status!("{}", figure_files::write(figures, &report.figures())?);
     }
     Ok(0)
 }
@@ -128,7 +124,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     status!("the run over time: {}", written.shown());
     if let Some((into, figure)) = figure {
-        figure_files::write(into, &figure)?;
+        status!("{}", figure_files::write(into, &figure)?);
     }
     Ok(0)
 }

@@ -22,6 +22,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, Experiment, Overrides, Plan, scenario::is_scenario};
 use quiclab_metrics::Metrics;
+use quiclab_pages::{
+    figure_files,
+    results::{Ladders, Results, machine, order::Order, traces},
+};
 use quiclab_report::metric_names;
 use quiclab_testbed::{
     laboratory::Laboratory,
@@ -33,12 +37,9 @@ use quiclab_testbed::{
 use serde_json::{Value, json};
 
 use crate::{
-    pages::figure_files,
-    results::{Index, Ladders, Results, machine, traces},
     session::{
         experiment_files::{self, read_text},
         laboratory,
-        order::Order,
         plan_words::in_words,
         planned::Planned,
         resolved::ResolvedRun,
@@ -196,10 +197,10 @@ pub fn perform(
     for note in &plan.notes {
         status!("quiclab: {}: {note}", plan.experiment);
     }
-    let results = Results::create(&folder, laboratory.stack_store.stop.clone())?;
+    let results = Results::create(&folder, laboratory.stack_store.stop.clone(), progress::say)?;
     results.remove_leftovers()?;
     if settings.roofline {
-        machine::write(results.folder())?;
+        machine::write(results.folder(), progress::say)?;
     }
     let timeout = settings.wall_timeout;
     let wait_for_quiet = settings.wait_for_quiet;
@@ -220,7 +221,8 @@ pub fn perform(
                 folder.display()
             ));
         }
-        let index = Index::new(plan, command_line(file, settings), ready.records, ready.missing, order)
+        let index = plan
+            .index(command_line(file, settings), ready.records, ready.missing, order)
             .performed_with(&folder, laboratory.stack_store.cache.used_from_archives());
         results.write_index(&index)
     })?;
@@ -231,7 +233,7 @@ pub fn perform(
 fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBool) -> Result<Option<Value>> {
     let written = results.report(Ladders::Default, false)?;
     if settings.parquet {
-        traces::write_all(results.records.folder(), &written.input, stop)?;
+        traces::write_all(results.records.folder(), &written.input, stop, progress::say)?;
     }
     let mut printed = None;
     if settings.json {
@@ -245,7 +247,10 @@ fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBoo
     if let Some(into) = &settings.figures {
         // Figures of different experiments may have one name.
         let own = settings.file.is_dir().then(|| into.join(written.input.experiment()));
-        figure_files::write_all(own.as_deref().unwrap_or(into), results, &written.input)?;
+        status!(
+            "{}",
+            figure_files::write_all(own.as_deref().unwrap_or(into), results.records.folder(), &written.input)?
+        );
     }
     Ok(printed)
 }

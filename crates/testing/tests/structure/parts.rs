@@ -9,7 +9,7 @@ const PARTS: &[(&str, &[&str])] =
     &[("perf", &["roofline"]), ("record", &["bundle"]), ("scan", &["origin", "targets"]), ("wire", &["offload"])];
 
 /// Modules of the command that do not know what it is asked for: neither the command line nor any verb.
-const BELOW_VERBS: &[&str] = &["pages", "results", "session", "settings", "terminal", "transfer"];
+const BELOW_VERBS: &[&str] = &["session", "settings", "terminal"];
 
 #[test]
 fn parts_of_a_crate_and_its_rest_know_nothing_of_each_other() {

@@ -6,12 +6,14 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use quiclab_pages::{folder::holds_results, results::Results};
 use quiclab_report::{Comparison, Question, settings_key};
 
 use super::{ALPHA, show};
+
 use crate::{
-    results::Results,
     settings::{AbSettings, JudgeSettings},
+    terminal::progress,
 };
 
 /// Returns A and B where both are folders that `quiclab run` has filled; `None` where none is.
@@ -19,7 +21,7 @@ use crate::{
 /// # Errors
 /// Where only one of several is, and where an option says how to run what was run already.
 pub fn folders(settings: &AbSettings) -> Result<Option<[PathBuf; 2]>> {
-    let is_result = |path: &&String| Results::are_in(Path::new(path));
+    let is_result = |path: &&String| holds_results(Path::new(path));
     let Some(folder) = settings.paths.iter().find(is_result) else { return Ok(None) };
     let [one, other] = &settings.paths[..] else {
         bail!(
@@ -55,7 +57,7 @@ pub fn folders(settings: &AbSettings) -> Result<Option<[PathBuf; 2]>> {
 /// Where one cannot be read, or no settings are in both.
 pub fn compare(folders: [PathBuf; 2], judge: &JudgeSettings) -> Result<u8> {
     let names = folders.each_ref().map(|folder| folder.display().to_string());
-    let read = |folder: &Path| Results::open(folder)?.measured_transfers("ab");
+    let read = |folder: &Path| Results::open(folder, progress::say)?.measured_transfers("ab");
     let inputs = [read(&folders[0])?, read(&folders[1])?];
     let question = Question {
         names: names.clone(),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use quiclab_pages::folder;
 use quiclab_report::{
     Comparison, Key, Question, ReportInput, render_comparison_html, render_comparison_markdown,
     render_comparison_terminal,
@@ -10,7 +11,7 @@ use quiclab_report::{
 
 use serde_json::json;
 
-use crate::{results::folder, settings::JudgeSettings, terminal::output};
+use crate::{settings::JudgeSettings, terminal::output};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;

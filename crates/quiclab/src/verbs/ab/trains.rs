@@ -13,7 +13,7 @@ use quiclab_wire::{QlogEventKind, QlogSpace, read_qlog};
 use super::train_search::first_lonely;
 use quiclab_units::ShowPath;
 
-use crate::transfer::logs::open_log;
+use quiclab_pages::transfer::logs::open_log;
 use sender::{Sender, Train};
 
 /// Pairs of settings that are looked at.

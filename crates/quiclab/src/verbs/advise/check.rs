@@ -12,7 +12,13 @@ use quiclab_units::{Duration, Rate, ShowPath};
 use serde::Serialize;
 
 use super::{milliseconds, signed_milliseconds};
-use crate::{cli::AdviseCheckArguments, results::Results, terminal::output, verbs::check::find_results};
+use quiclab_pages::results::Results;
+
+use crate::{
+    cli::AdviseCheckArguments,
+    terminal::{output, progress},
+    verbs::check::find_results,
+};
 
 /// Rules of `path.to_client` and `path.to_server` that lose what the model can lose.
 const RULES: [(bool, &str, Loss); 3] = [
@@ -73,7 +79,7 @@ pub fn check(arguments: &AdviseCheckArguments) -> Result<u8> {
     let mut skipped = BTreeMap::new();
     for folder in &arguments.folders {
         for place in find_results(folder)? {
-            for row in Results::open(&place)?.measured_transfers("advise check")?.runs {
+            for row in Results::open(&place, progress::say)?.measured_transfers("advise check")?.runs {
                 let mut settings = row.run.settings.clone();
                 let side = match settings.stack.first_ack.take() {
                     Some(Setting::Wait) => 0,

@@ -5,16 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use quiclab_metrics::{CaptureAnalysis, LoggedRoundTrips, Plan, PlannedTimes};
+use quiclab_pages::transfer::logs::{decompressed, planned_keys};
 use quiclab_record::MOST_QLOG_BYTES;
 use quiclab_trace::TraceWriter;
 use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{ConnectionId, QlogEventKind, QlogSummary, Role, read_qlog};
 
-use crate::{
-    cli::AnalyzeArguments,
-    session::bounded_input,
-    transfer::logs::{open_named_log, planned_keys},
-};
+use crate::{cli::AnalyzeArguments, session::bounded_input};
 
 /// What the files on the command line say.
 #[derive(Default)]
@@ -63,7 +60,7 @@ pub fn read(
         of_qlog(file, notes, trace.as_deref_mut(), &mut logs)?;
     }
     if let Some(file) = &arguments.planned {
-        let text = bounded_input::read_text(file, bounded_input::MOST_LIST_BYTES, "a list of times")?;
+        let text = bounded_input::read_text(file, quiclab_inputs::MOST_LIST_BYTES, "a list of times")?;
         let times = PlannedTimes::of_list(&text).with_context(|| file.shown())?;
         logs.plans.push(Plan { sender: Role::Server, original_destination_connection_id: None, times });
     }
@@ -83,25 +80,26 @@ fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWri
     let mut traces: Vec<TraceTimes> = Vec::new();
     let source = name.to_string();
     let mut written = Ok(());
-    let summary = read_qlog(Bounded::new(open_named_log(file)?, MOST_QLOG_BYTES), &mut |event| {
-        if let (Some(trace), true) = (trace.as_deref_mut(), written.is_ok()) {
-            written = trace.on_event(&source, &event);
-        }
-        while traces.len() <= event.trace {
-            traces.push(TraceTimes::default());
-        }
-        traces[event.trace].round_trips.on_event(&event.kind);
-        let QlogEventKind::PacketSent(packet) = &event.kind else {
-            return;
-        };
-        let keys = planned_keys(packet);
-        let times = &mut traces[event.trace];
-        if let Some(planned) = packet.planned_time_ns {
-            times.planned.insert(&keys, planned);
-        }
-        times.logged.insert(&keys, event.time_ns);
-    })
-    .with_context(|| name.to_string())?;
+    let summary =
+        read_qlog(Bounded::new(decompressed(file, bounded_input::open(file))?, MOST_QLOG_BYTES), &mut |event| {
+            if let (Some(trace), true) = (trace.as_deref_mut(), written.is_ok()) {
+                written = trace.on_event(&source, &event);
+            }
+            while traces.len() <= event.trace {
+                traces.push(TraceTimes::default());
+            }
+            traces[event.trace].round_trips.on_event(&event.kind);
+            let QlogEventKind::PacketSent(packet) = &event.kind else {
+                return;
+            };
+            let keys = planned_keys(packet);
+            let times = &mut traces[event.trace];
+            if let Some(planned) = packet.planned_time_ns {
+                times.planned.insert(&keys, planned);
+            }
+            times.logged.insert(&keys, event.time_ns);
+        })
+        .with_context(|| name.to_string())?;
     written?;
     notes.extend(remarks(&summary).into_iter().map(|remark| format!("{name}: {remark}")));
     for (times, trace) in traces.into_iter().zip(&summary.traces) {

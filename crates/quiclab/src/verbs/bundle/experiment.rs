@@ -7,12 +7,9 @@ use std::{
 };
 
 use anyhow::Result;
-use quiclab_inputs::read_all_text;
+use quiclab_inputs::{MOST_TEXT_BYTES, read_all_text};
 
-use crate::session::{
-    bounded_input::MOST_TEXT_BYTES,
-    experiment_files::{self, read_text},
-};
+use crate::session::experiment_files::{self, read_text};
 
 /// The experiment file and the files that it names, by their names in the bundle. Empty where the file is not there, which is said.
 ///

@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
+use quiclab_pages::transfer::{logs::open_log, sequence::SeenPacket};
 use quiclab_record::{Record, layout::QLOG_FOLDER, qlog_files};
 use quiclab_wire::{QlogEvent, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, QuicForm, read_qlog};
-
-use crate::transfer::{logs::open_log, sequence::SeenPacket};
 
 /// Events shown before and behind the one of the packet.
 const BEFORE: usize = 6;

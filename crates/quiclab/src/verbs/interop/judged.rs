@@ -14,8 +14,8 @@ use quiclab_trials::verdict::verdict_and_facts;
 
 use super::selection::Pairing;
 
-use crate::results::FAILURES_FOLDER;
-use crate::session::bounded_input::MOST_TEXT_BYTES;
+use quiclab_inputs::MOST_TEXT_BYTES;
+use quiclab_pages::results::FAILURES_FOLDER;
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not, nor has one whose record is damaged: it
 /// is moved out of the way when the run is performed again.

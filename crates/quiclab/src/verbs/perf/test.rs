@@ -78,7 +78,7 @@ impl Server {
         let address = resolve(host, arguments)?;
         let client = setup.client.as_ref().context("no client")?;
         if let Some(path) = &arguments.authority {
-            let text = bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "a certificate")?;
+            let text = bounded_input::read_text(path, quiclab_inputs::MOST_TEXT_BYTES, "a certificate")?;
             trust(&certs, &text)?;
             let name = arguments.server_name.as_ref().unwrap_or(host);
             client.root.set_hosts(&format!("{} {name}\n", address.ip()))?;

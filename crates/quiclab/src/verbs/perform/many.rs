@@ -4,6 +4,7 @@ use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::AnyRun;
+use quiclab_pages::results::FAILURES_FOLDER;
 use quiclab_record::Records;
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
@@ -16,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::PerformArguments,
-    results::FAILURES_FOLDER,
     session::experiment_files::read_text,
     session::{
         bounded_input,
@@ -125,7 +125,7 @@ fn perform_one(
 
 fn read(path: &Path) -> Result<Vec<Wanted>> {
     let text = match path == Path::new("-") {
-        true => bounded_input::read_text(path, bounded_input::MOST_TEXT_BYTES, "JSON lines")?,
+        true => bounded_input::read_text(path, quiclab_inputs::MOST_TEXT_BYTES, "JSON lines")?,
         false => read_text(path)?,
     };
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());

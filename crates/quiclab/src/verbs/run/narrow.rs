@@ -6,8 +6,9 @@ use quiclab_metrics::Precision;
 use quiclab_report::{Repetition, repetitions};
 
 use super::rounds::Rounds;
+use quiclab_pages::results::Results;
+
 use crate::{
-    results::Results,
     session::{planned::Planned, schedule::Done},
     terminal::progress,
 };

@@ -11,8 +11,9 @@ use quiclab_report::group_key;
 use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
 
 use super::perform;
+use quiclab_pages::results::Results;
+
 use crate::{
-    results::Results,
     session::{planned::Planned, schedule::Done},
     settings::RunSettings,
 };

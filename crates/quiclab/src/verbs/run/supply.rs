@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{AnyRun, id_of_folder};
+use quiclab_pages::results::{Results, order::Order};
 use quiclab_record::Records;
 use quiclab_testbed::{
     laboratory::{Laboratory, stacks_of},
@@ -18,8 +19,6 @@ use quiclab_testbed::{
 };
 
 use crate::{
-    results::Results,
-    session::order::Order,
     session::{
         planned::Planned,
         schedule::{Feed, Job},

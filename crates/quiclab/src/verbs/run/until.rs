@@ -4,8 +4,9 @@ use anyhow::Result;
 use quiclab_report::{InterimAnalyses, Outcome};
 
 use super::rounds::Rounds;
+use quiclab_pages::results::Results;
+
 use crate::{
-    results::Results,
     session::{planned::Planned, schedule::Done},
     settings::RunSettings,
     terminal::progress,

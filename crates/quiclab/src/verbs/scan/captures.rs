@@ -35,13 +35,7 @@ pub fn read(
     stop: &Arc<AtomicBool>,
     on_row: &mut dyn FnMut(ScanRow) -> Result<()>,
 ) -> Result<bool> {
-    let mut key_log = Vec::new();
-    for file in &arguments.keys {
-        key_log.extend(
-            bounded_input::read(file, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
-        );
-        key_log.push(b'\n');
-    }
+    let key_log = bounded_input::read_key_logs(&arguments.keys)?;
     let mut was_cut = false;
     for file in &arguments.from {
         was_cut |= read_one(file, arguments, &key_log, stop, on_row).with_context(|| file.shown().to_string())?;

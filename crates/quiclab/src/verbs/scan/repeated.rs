@@ -30,7 +30,7 @@ use super::{
     whom::{self, Job, Next, Whom},
 };
 use crate::cli::{GroupArgument, ScanArguments};
-use crate::session::bounded_input::MOST_TEXT_BYTES;
+use quiclab_inputs::MOST_TEXT_BYTES;
 
 /// How far the schedule is.
 const STATE: &str = "schedule.json";

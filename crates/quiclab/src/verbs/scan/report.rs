@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_inputs::open_regular;
+use quiclab_pages::folder;
 use quiclab_report::{ScanReport, ScanReportRow, render_scan_html, render_scan_markdown};
 use quiclab_trace::{RunColumn, RunKind, RunsReader};
 use quiclab_units::ShowPath;
@@ -17,7 +18,7 @@ use super::{
     csv_text,
     row::{COLUMNS, Cell, ScanRow},
 };
-use crate::{cli::ScanArguments, results::folder, terminal::output};
+use crate::{cli::ScanArguments, terminal::output};
 
 /// Ends of the names of files with rows.
 const FORMATS: [&str; 3] = ["parquet", "csv", "jsonl"];

@@ -133,7 +133,7 @@ pub fn exclusions(options: &WhomOptions) -> Result<Exclusions> {
     for file in &options.exclude {
         // It may come through a pipe, which a signal has to end.
         exclusions
-            .add_file(&file.shown().to_string(), &bounded_input::read(file, bounded_input::MOST_LIST_BYTES)?[..])?;
+            .add_file(&file.shown().to_string(), &bounded_input::read(file, quiclab_inputs::MOST_LIST_BYTES)?[..])?;
     }
     Ok(exclusions)
 }

@@ -7,6 +7,7 @@ use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Inst
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::AnyRun;
+use quiclab_pages::results::FAILURES_FOLDER;
 use quiclab_record::Records;
 use quiclab_testbed::{
     collect::RunFailure,
@@ -23,7 +24,6 @@ use serde::Serialize;
 
 use crate::{
     cli::StacksCheckArguments,
-    results::FAILURES_FOLDER,
     session::{
         laboratory::{named, open_on},
         signals,

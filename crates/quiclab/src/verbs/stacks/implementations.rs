@@ -23,7 +23,7 @@ pub struct Implementation {
 /// # Errors
 /// Where it cannot be read, or is not such a list.
 pub fn read(file: &Path) -> Result<BTreeMap<String, Implementation>> {
-    let text = bounded_input::read_text(file, bounded_input::MOST_TEXT_BYTES, "JSON")?;
+    let text = bounded_input::read_text(file, quiclab_inputs::MOST_TEXT_BYTES, "JSON")?;
     serde_json::from_str(&text).with_context(|| {
         format!("{}: expected {{\"NAME\": {{\"image\": ..., \"url\": ..., \"role\": \"both\"}}}}", file.display())
     })

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::ladder::pages::{self, LADDERS_FOLDER};
 use anyhow::Result;
 use quiclab_record::Record;
 use quiclab_report::{Ladder, ReportInput, is_of_handshakes};
 use rayon::prelude::*;
 
 use super::Results;
-use crate::pages::ladder::pages::{self, LADDERS_FOLDER};
 
 /// Ladders of handshakes that are written without being asked for: of the first runs of the plan.
 const MOST_LADDERS: usize = 200;

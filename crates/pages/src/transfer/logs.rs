@@ -12,8 +12,6 @@ use quiclab_metrics::PlannedKey;
 use quiclab_units::ShowPath;
 use quiclab_wire::{Decompressed, QlogPacket, QlogSpace};
 
-use crate::session::bounded_input;
-
 /// Opens a log of a record, which may be compressed.
 ///
 /// # Errors
@@ -22,15 +20,11 @@ pub fn open_log(path: &Path) -> Result<BufReader<Decompressed<File>>> {
     decompressed(path, open_unlinked(path))
 }
 
-/// Opens a log that the user names, which may be compressed.
+/// Reads the log at `path` that opening gave, which may be compressed.
 ///
 /// # Errors
-/// Where it cannot be opened.
-pub fn open_named_log(path: &Path) -> Result<BufReader<Decompressed<File>>> {
-    decompressed(path, bounded_input::open(path))
-}
-
-fn decompressed(path: &Path, file: io::Result<File>) -> Result<BufReader<Decompressed<File>>> {
+/// Where it could not be opened.
+pub fn decompressed(path: &Path, file: io::Result<File>) -> Result<BufReader<Decompressed<File>>> {
     let file = file.with_context(|| format!("{}: cannot be opened", path.shown()))?;
     Ok(BufReader::new(Decompressed::detect(file).with_context(|| path.shown())?))
 }

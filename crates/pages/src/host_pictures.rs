@@ -77,7 +77,7 @@ impl Curves<'_> {
         })
     }
 
-    /// Those that used most CPU time, and how many others there are.
+    /// Draws the threads that used most CPU time, and says how many others there are.
     fn threads(&self) -> (Vec<HostCurve>, u64) {
         let used = |series: &HostSeries| series.sum("cpu_ns").unwrap_or(0);
         let mut all: Vec<&HostSeries> = self.activity.series.iter().filter(|series| series.kind == "thread").collect();

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{AnyRun, run::Run};
+use quiclab_inputs::open_regular;
 use quiclab_metrics::RunMetrics;
 use quiclab_record::{Observed, Record, RunFile, layout::CAPTURE_FILE, read_observed};
 use quiclab_report::{Ladder, LadderRun, render_ladder_html};
@@ -14,7 +15,7 @@ use quiclab_units::ShowPath;
 use quiclab_wire::DissectorSettings;
 
 use super::{dropped, logged, read};
-use crate::results::{folder, path_summary};
+use crate::{folder, path_summary};
 
 /// Where ladders are, in a folder of results.
 pub const LADDERS_FOLDER: &str = "ladders";
@@ -49,7 +50,7 @@ fn of_run(
         return Ok(None);
     }
     let settings = DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false };
-    let mut ladder = read(&capture, &[], settings)?;
+    let mut ladder = read(&capture, open_regular, &[], settings)?;
     if ladder.connections.is_empty() {
         return Ok(None);
     }

@@ -27,7 +27,7 @@ pub enum Shuffled {
 }
 
 impl Order {
-    /// That of a plan; `None` of one without runs.
+    /// Gives the order of a plan; `None` of one without runs.
     pub fn of(runs: &[AnyRun]) -> Option<Self> {
         let first = runs.first()?;
         // Repetition r has seed `seed + r - 1`.

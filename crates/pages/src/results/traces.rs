@@ -18,11 +18,8 @@ use quiclab_units::ShowPath;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 use rayon::prelude::*;
 
-use crate::{
-    results::{runs_table::RUNS_FILE, samples},
-    terminal::progress,
-    transfer::logs::open_log,
-};
+use super::{runs_table::RUNS_FILE, samples};
+use crate::transfer::logs::open_log;
 
 /// The folder of all traces, in that of the records.
 pub const TRACES_FOLDER: &str = "trace";
@@ -31,17 +28,17 @@ pub const TRACES_FOLDER: &str = "trace";
 ///
 /// # Errors
 /// As [`write`].
-pub fn write_all(folder: &Path, report: &AnyReport, stop: &AtomicBool) -> Result<()> {
+pub fn write_all(folder: &Path, report: &AnyReport, stop: &AtomicBool, say: fn(&str)) -> Result<()> {
     match report {
         AnyReport::Transfers(input) => {
             let names: Vec<_> = input.runs.iter().map(|run| run.folder.clone()).collect();
-            write(folder, &names, stop)
+            write(folder, &names, stop, say)
         }
         AnyReport::Models(_) => {
-            status!(
-                "quiclab: --parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",
+            say(&format!(
+                "--parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",
                 report.experiment()
-            );
+            ));
             Ok(())
         }
     }
@@ -52,7 +49,7 @@ pub fn write_all(folder: &Path, report: &AnyReport, stop: &AtomicBool) -> Result
 ///
 /// # Errors
 /// Where a record cannot be read, a file cannot be written, or `stop` is set while another process writes the same trace.
-pub fn write(folder: &Path, names: &[String], stop: &AtomicBool) -> Result<()> {
+pub fn write(folder: &Path, names: &[String], stop: &AtomicBool, say: fn(&str)) -> Result<()> {
     names.par_iter().try_for_each(|name| {
         let into = folder.join(TRACES_FOLDER).join(format!("record={name}"));
         let is_there = || into.join(PACKETS_FILE).is_file();
@@ -64,11 +61,11 @@ pub fn write(folder: &Path, names: &[String], stop: &AtomicBool) -> Result<()> {
         if is_there() {
             return Ok(());
         }
-        write_one(&folder.join(name), &into)
+        write_one(&folder.join(name), &into, say)
     })
 }
 
-fn write_one(record: &Path, into: &Path) -> Result<()> {
+fn write_one(record: &Path, into: &Path, say: fn(&str)) -> Result<()> {
     let run = RunFile::<Run>::read(record)?;
     let observed = read_observed(record, run.versions.get(RELEASE).map(String::as_str))?;
     let mut trace = TraceWriter::create(into)?;
@@ -84,7 +81,7 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
         });
         written?;
         if let Err(error) = read {
-            progress::say(&format!("skipping {} from here on: not a qlog: {error}", file.shown()));
+            say(&format!("skipping {} from here on: not a qlog: {error}", file.shown()));
         }
     }
     samples::add(record, &mut trace)?;
@@ -106,15 +103,19 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use quiclab_testbed::perform::Interrupted;
+
     use super::*;
-    use crate::session::signals::is_interruption;
 
     #[test]
     fn waiting_for_another_process_ends_with_an_interruption() {
         let folder = tempfile::tempdir().unwrap();
         let name = "x-01-0123456789abcdef".to_owned();
         let _other = RecordLock::try_take(folder.path(), &name).unwrap().unwrap();
-        let error = write(folder.path(), &[name], &AtomicBool::new(true)).unwrap_err();
-        assert!(is_interruption(&error), "{error:#}");
+        let error = write(folder.path(), &[name], &AtomicBool::new(true), |_| {}).unwrap_err();
+        let is_interrupted = |cause: &(dyn std::error::Error + 'static)| {
+            cause.downcast_ref::<Interrupted>() == Some(&Interrupted::ByRequest)
+        };
+        assert!(error.chain().any(is_interrupted), "{error:#}");
     }
 }

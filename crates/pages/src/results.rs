@@ -1,12 +1,11 @@
 //! The folder that `quiclab run` fills: records, failures, an index, and the report.
 
-pub mod folder;
-mod index;
+pub mod index;
 mod ladders;
 pub mod machine;
 pub mod models;
+pub mod order;
 mod packet_pages;
-pub mod path_summary;
 pub mod runs_table;
 pub mod samples;
 pub mod traces;
@@ -18,12 +17,17 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use crate::{
+    folder::{self, INDEX_FILE, holds_results},
+    path_summary, run_page,
+    transfer::losses::lost,
+};
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
     AnyRun, id_of_folder,
     run::{Settings, Versions},
 };
-use quiclab_inputs::read_unlinked_text;
+use quiclab_inputs::{MOST_TEXT_BYTES, read_unlinked_text};
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
@@ -36,8 +40,6 @@ use quiclab_testbed::{
 use quiclab_units::ShowPath;
 use rayon::prelude::*;
 
-use crate::{pages::run_page, session::bounded_input::MOST_TEXT_BYTES, transfer::losses::lost};
-use index::INDEX_FILE;
 pub use index::Index;
 pub use ladders::Ladders;
 use models::{no_longer_read, row};
@@ -56,6 +58,8 @@ pub struct Results {
     pub records: Records,
     /// Set to end the wait for a lock.
     stop: Arc<AtomicBool>,
+    /// Tells the user what is left out.
+    say: fn(&str),
 }
 
 /// What was read of a folder.
@@ -83,34 +87,30 @@ pub struct Written {
 }
 
 impl Results {
-    /// Opens a folder, which is made if it is not there. Waiting for a lock on it ends when `stop` is set.
+    /// Opens a folder, which is made if it is not there. Waiting for a lock on it ends when `stop` is set. `say` tells the user what a
+    /// report leaves out.
     ///
     /// # Errors
     /// Where it cannot be made, or has results of a layout that is no longer read.
-    pub fn create(folder: &Path, stop: Arc<AtomicBool>) -> Result<Self> {
+    pub fn create(folder: &Path, stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         no_longer_read(folder)?;
-        Ok(Self { folder: folder.to_path_buf(), records: Records::open(folder)?, stop })
+        Ok(Self { folder: folder.to_path_buf(), records: Records::open(folder)?, stop, say })
     }
 
     /// Opens a folder that `quiclab run` has filled.
     ///
     /// # Errors
     /// Where there is none.
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub fn open(folder: &Path, say: fn(&str)) -> Result<Self> {
         no_longer_read(folder)?;
-        if !Self::are_in(folder) {
+        if !holds_results(folder) {
             bail!(
                 "{}: found no {INDEX_FILE}, expected a folder that quiclab run has filled\nhint: quiclab run FILE --out DIR",
                 folder.shown()
             );
         }
         // Who only reads has no handler of signals: the first one ends the process.
-        Self::create(folder, Arc::default())
-    }
-
-    /// True for a folder that `quiclab run` has filled.
-    pub fn are_in(folder: &Path) -> bool {
-        folder.join(INDEX_FILE).is_file()
+        Self::create(folder, Arc::default(), say)
     }
 
     /// The folder itself.
@@ -302,13 +302,13 @@ impl Results {
             }
         }
         if not_run > 0 {
-            status!(
-                "quiclab: {}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
+            (self.say)(&format!(
+                "{}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
                  performs the missing ones: {}",
                 self.folder.shown(),
                 index.records.len(),
                 index.command
-            );
+            ));
         }
         let loaded: Vec<_> = there.into_par_iter().map(|name| (self.records.load(&name), name)).collect();
         let (mut there, mut records) = (Vec::new(), Vec::new());
@@ -319,7 +319,7 @@ impl Results {
                     records.push(record);
                 }
                 Err(error) if error.is_damage() => {
-                    status!("quiclab: skipping the damaged record {name}: {error}");
+                    (self.say)(&format!("skipping the damaged record {name}: {error}"));
                     failures.push(FailureRow {
                         folder: name,
                         message: format!("the record is damaged: {}", error.brief()),

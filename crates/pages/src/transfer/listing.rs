@@ -14,6 +14,9 @@ use quiclab_wire::{Capture, FlowProtocol, Observed, Role, Segment};
 use super::{row::Row, sequence::content, waiting::WaitingRows};
 
 /// The capture at `path`, and whether it is that of a record.
+///
+/// # Errors
+/// Where it is a folder without a capture.
 pub fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
     let name = path.shown();
     if path.is_dir() {
@@ -27,6 +30,7 @@ pub fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
     Ok((path.to_owned(), is_record))
 }
 
+/// The name of a tap, with its number.
 pub fn tap_name(capture: &Capture, tap: usize) -> String {
     let name = capture.interfaces.get(tap).and_then(|interface| interface.name.as_deref());
     name.map_or_else(|| format!("{tap}"), |name| format!("{name} ({tap})"))
@@ -38,6 +42,7 @@ pub struct Listing<'a> {
     is_record: bool,
     from_ns: u64,
     until_ns: Option<u64>,
+    /// Number of the tap, once a packet of it was seen.
     pub tap: Option<u32>,
     /// Time of the first packet at the tap.
     start: Option<Time>,
@@ -48,6 +53,7 @@ pub struct Listing<'a> {
     analysis: Analysis,
     before: BTreeMap<(usize, Role), Time>,
     looks_behind: bool,
+    /// The packets that are asked for, until they are taken.
     pub rows: WaitingRows,
     /// The flow of the dissector as the analysis counts flows: those at the tap alone.
     flows: BTreeMap<usize, usize>,
@@ -73,7 +79,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Only of those around a time.
+    /// Leaves out packets that are not around a time.
     pub fn show_around(&mut self, around: Option<Duration>, span: Duration) {
         let (around, span) = (around.map(Duration::as_nanos), span.as_nanos());
         self.from_ns = around.map_or(0, |around| around.saturating_sub(span));
@@ -103,6 +109,7 @@ impl<'a> Listing<'a> {
         }
     }
 
+    /// Follows a packet that [`Listing::wants`]. `frame`: its number in the capture.
     pub fn on_segment(&mut self, frame: u64, segment: &Segment, observed: Option<&Observed>) {
         let is_at_tap = self.tap == Some(segment.interface);
         let payload = PayloadKey::of(segment).filter(|_| self.looks_behind);

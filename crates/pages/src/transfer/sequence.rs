@@ -159,7 +159,7 @@ pub(crate) fn content(segment: &Segment, observed: &Observed) -> String {
 }
 
 /// Each QUIC packet of a datagram, with its frames.
-pub(crate) fn packets_in_words(observed: &Observed) -> Vec<String> {
+pub fn packets_in_words(observed: &Observed) -> Vec<String> {
     observed.packets.iter().map(|packet| described(packet, observed.frames)).collect()
 }
 

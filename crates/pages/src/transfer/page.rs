@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_inputs::open_unlinked;
+use quiclab_inputs::{open_regular, open_unlinked};
 use quiclab_metrics::{
     AnalysisSettings, CaptureAnalysis, DEFAULT_TRAIN_THRESHOLD, Evidence, PacketFacts, PlannedTimes, RunMetrics,
     SenderLogMeter, analyze, judge,
@@ -35,15 +35,16 @@ use super::{
     listing::{Listing, capture_of, tap_name},
     logs::planned_keys,
 };
-use crate::{results::folder, session::bounded_input};
+use crate::folder;
 use extras::{Extras, SeenPacket};
 use window::Window;
 
 /// What is read in addition to the capture, and which part of it.
-#[derive(Default)]
 pub struct PageInputs<'a> {
-    /// Key logs.
-    pub keys: &'a [PathBuf],
+    /// Opens a file that the user named.
+    pub open: fn(&Path) -> io::Result<File>,
+    /// Reads the key logs.
+    pub read_keys: &'a dyn Fn() -> Result<Vec<u8>>,
     /// qlogs of the server; those of the record where there are none.
     pub qlog: &'a [PathBuf],
     /// The tap, by name or number.
@@ -52,6 +53,14 @@ pub struct PageInputs<'a> {
     pub port: Option<u16>,
     /// The times that are shown.
     pub window: Window,
+}
+
+impl Default for PageInputs<'_> {
+    /// What a record needs: no keys but those in its capture, which is a regular file.
+    fn default() -> Self {
+        let window = Window::default();
+        Self { open: open_regular, read_keys: &|| Ok(Vec::new()), qlog: &[], tap: None, port: None, window }
+    }
 }
 
 /// A transfer with all that is known of its packets.
@@ -72,6 +81,7 @@ pub fn of_record(record: &Path) -> Result<Option<PagedTransfer>> {
     transfer(record, &PageInputs::default())
 }
 
+/// Says that a capture has no packets of a server.
 pub fn no_server(path: &Path, window: Window) -> String {
     format!("{}: found no packets of a server{window}, expected a transfer of QUIC or TCP", path.shown())
 }
@@ -97,23 +107,21 @@ pub fn name_apart(transfers: &mut [LookTransfer], paths: &[PathBuf]) {
     }
 }
 
+/// The name of a record or a capture, for that of its page.
 pub fn stem(path: &Path) -> String {
     let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
     name.map_or_else(|| "capture".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Reads a transfer. `None`: there are no packets of a server.
+///
+/// # Errors
+/// Where a file cannot be read, or has no such tap.
 pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTransfer>> {
     let (capture, is_record) = capture_of(path)?;
     let record_folder = capture.parent().filter(|folder| is_record && folder.join(RUN_FILE).is_file());
     let record = record_folder.map(Record::load).transpose()?;
-    let mut key_log = Vec::new();
-    for file in arguments.keys {
-        key_log.extend(
-            bounded_input::read(file, bounded_input::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?,
-        );
-        key_log.push(b'\n');
-    }
+    let key_log = (arguments.read_keys)()?;
     let settings = || DissectorSettings {
         server_port: arguments.port.or(is_record.then_some(SERVER_PORT)),
         interfaces_are_one_tap: false,
@@ -122,7 +130,7 @@ pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTrans
         Some(record) if arguments.qlog.is_empty() => {
             read_logs(&qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?, open_unlinked)
         }
-        _ => read_logs(arguments.qlog, bounded_input::open),
+        _ => read_logs(arguments.qlog, arguments.open),
     }?;
     let listed = record.as_ref().map(|record| planned_times(&record.folder)).transpose()?.flatten();
     let planned = listed.unwrap_or(logged);
@@ -134,7 +142,7 @@ pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTrans
     let Some(flow) = flow else { return Ok(None) };
     let run = match &record {
         Some(record) => record.metrics.clone(),
-        None => measured(&capture, &key_log, settings(), read.tap)?,
+        None => measured(&capture, arguments.open, &key_log, settings(), read.tap)?,
     };
     let threshold = record.as_ref().map_or(DEFAULT_TRAIN_THRESHOLD, |it| it.run.run.settings.analysis.train_threshold);
     let is_cut = read.is_cut;
@@ -194,8 +202,8 @@ fn read_packets(
     planned: &PlannedTimes,
 ) -> Result<ReadPackets> {
     let name = path.shown();
-    let &PageInputs { tap, window, .. } = arguments;
-    let file = bounded_input::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    let &PageInputs { open, tap, window, .. } = arguments;
+    let file = open(path).with_context(|| format!("{name}: cannot be opened"))?;
     let input = Decompressed::detect(file).with_context(|| name.clone())?;
     let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
     let mut dissector = Dissector::new(settings);
@@ -243,8 +251,14 @@ fn read_packets(
 }
 
 /// The metrics of a capture's largest server at the tap.
-fn measured(path: &Path, key_log: &[u8], settings: DissectorSettings, tap: Option<u32>) -> Result<RunMetrics> {
-    let file = bounded_input::open(path).with_context(|| path.shown())?;
+fn measured(
+    path: &Path,
+    open: fn(&Path) -> io::Result<File>,
+    key_log: &[u8],
+    settings: DissectorSettings,
+    tap: Option<u32>,
+) -> Result<RunMetrics> {
+    let file = open(path).with_context(|| path.shown())?;
     let input = Decompressed::detect(file).with_context(|| path.shown())?;
     let reader = CaptureReader::new(input).with_context(|| path.shown())?;
     let mut dissector = Dissector::new(settings);

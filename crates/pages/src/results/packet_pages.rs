@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::{folder, run_page, transfer::page};
 use anyhow::{Context, Result};
 use quiclab_record::layout::CAPTURE_FILE;
 use quiclab_report::{OverTime, PacketSummary, ReportInput, RunRow, render_look_html};
@@ -9,7 +10,6 @@ use quiclab_units::ShowPath;
 use rayon::prelude::*;
 
 use super::{MOST_RUN_PAGES, Results};
-use crate::{pages::run_page, results::folder, transfer::page};
 
 /// End of the name of a page, behind the name of its record.
 const ENDING: &str = "-look.html";

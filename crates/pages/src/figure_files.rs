@@ -8,32 +8,29 @@ use anyhow::{Context, Result};
 use quiclab_record::Record;
 use quiclab_report::AnyReport;
 
-use crate::{
-    pages::run_page,
-    results::{Results, folder},
-};
+use crate::{folder, run_page};
 use rsvg::{Format, convert};
 
-/// Writes every figure of a report, and the one over time of each run that has packets.
+/// Writes every figure of a report about the records in a folder, and the one over time of each run that has packets. Says so in a line.
 ///
 /// # Errors
 /// Where a record cannot be read, or a file cannot be written.
-pub fn write_all(into: &Path, results: &Results, report: &AnyReport) -> Result<()> {
+pub fn write_all(into: &Path, records: &Path, report: &AnyReport) -> Result<String> {
     let mut files = report.figures();
     if let AnyReport::Transfers(input) = report {
         for run in input.runs.iter().filter(|run| run.packets.is_some()) {
-            let page = run_page::read(&Record::load(&results.records.folder().join(&run.folder))?)?;
+            let page = run_page::read(&Record::load(&records.join(&run.folder))?)?;
             files.extend(page.map(|page| (format!("run-{}", run.folder), quiclab_report::render_run_svg(&page))));
         }
     }
     write(into, &files)
 }
 
-/// Writes figures by their names, without the ending. The SVG files are all there before the first of them is converted.
+/// Writes figures by their names, without the ending. The SVG files are all there before the first of them is converted. Says so in a line.
 ///
 /// # Errors
 /// Where a file cannot be written, or a figure cannot be converted.
-pub fn write(into: &Path, figures: &[(String, String)]) -> Result<()> {
+pub fn write(into: &Path, figures: &[(String, String)]) -> Result<String> {
     fs::create_dir_all(into).with_context(|| into.display().to_string())?;
     for (name, svg) in figures {
         folder::write(into, &format!("{name}.svg"), svg)?;
@@ -49,6 +46,5 @@ pub fn write(into: &Path, figures: &[(String, String)]) -> Result<()> {
             folder::write(into, &file, bytes.with_context(|| into.join(&file).display().to_string())?)?;
         }
     }
-    status!("{} figures, each as SVG, PDF and PNG: {}", figures.len(), into.display());
-    Ok(())
+    Ok(format!("{} figures, each as SVG, PDF and PNG: {}", figures.len(), into.display()))
 }

@@ -1,4 +1,4 @@
-//! Files that are written aside first: nobody reads half of one, whenever the process is killed.
+//! Files of a folder of results. They are written aside first: nobody reads half of one, whenever the process is killed.
 
 use std::{
     fs,
@@ -6,6 +6,14 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+
+/// The index of a folder of results.
+pub const INDEX_FILE: &str = "experiment.json";
+
+/// True for a folder that `quiclab run` has filled.
+pub fn holds_results(folder: &Path) -> bool {
+    folder.join(INDEX_FILE).is_file()
+}
 
 /// Writes the file `name` in a folder of results.
 ///

@@ -10,8 +10,9 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// The program and its Debian package.
+/// The program.
 pub const PROGRAM: &str = "rsvg-convert";
+/// The program's Debian package.
 pub const PACKAGE: &str = "librsvg2-bin";
 /// Converting the largest figure takes about a second.
 const TIMEOUT: Duration = Duration::from_secs(120);

@@ -8,6 +8,8 @@ mod steps;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io,
     net::SocketAddr,
     ops::ControlFlow,
     path::Path,
@@ -19,7 +21,7 @@ use quiclab_report::{Ladder, LadderConnection, LadderDatagram, LadderMark, Ladde
 use quiclab_units::{ShowPath, Time};
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
-use crate::{session::bounded_input, transfer::sequence::packets_in_words};
+use crate::transfer::sequence::packets_in_words;
 use steps::Steps;
 
 /// Connections that are drawn.
@@ -29,13 +31,18 @@ const MOST_DATAGRAMS: usize = 200;
 /// Datagrams that are drawn behind the end of the handshake.
 const BEHIND_THE_END: usize = 4;
 
-/// Reads the handshakes of a capture.
+/// Reads the handshakes of a capture, which `open` opens.
 ///
 /// # Errors
 /// Where it cannot be read.
-pub fn read(path: &Path, keys: &[u8], settings: DissectorSettings) -> Result<Ladder> {
+pub fn read(
+    path: &Path,
+    open: fn(&Path) -> io::Result<File>,
+    keys: &[u8],
+    settings: DissectorSettings,
+) -> Result<Ladder> {
     let name = path.shown();
-    let file = bounded_input::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    let file = open(path).with_context(|| format!("{name}: cannot be opened"))?;
     let input = Decompressed::detect(file).with_context(|| name.clone())?;
     let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
     let mut dissector = Dissector::new(settings);

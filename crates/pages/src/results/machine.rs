@@ -8,13 +8,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_inputs::read_unlinked_text;
+use quiclab_inputs::{MOST_TEXT_BYTES, read_unlinked_text};
 use quiclab_perf::roofline::{Cost, Roofline};
 use quiclab_report::MachineLimits;
 use serde::{Deserialize, Serialize};
 
-use crate::session::bounded_input::MOST_TEXT_BYTES;
-use crate::{results::folder, terminal::progress};
+use crate::folder;
 
 const FILE: &str = "roofline.json";
 /// Version of the file.
@@ -33,14 +32,14 @@ struct Measured {
     roofline: Roofline,
 }
 
-/// Measures this machine, once in a command, and writes the file into a folder.
+/// Measures this machine, once in a command, which `say` announces, and writes the file into a folder.
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn write(into: &Path) -> Result<()> {
+pub fn write(into: &Path, say: fn(&str)) -> Result<()> {
     static MEASURED: OnceLock<Measured> = OnceLock::new();
     let measured = MEASURED.get_or_init(|| {
-        progress::say("measuring what this machine can do at best");
+        say("measuring what this machine can do at best");
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let roofline = Roofline::measure(PACKET_BYTES, TIME);
         Measured { schema: SCHEMA, measured_unix_ms: now.as_millis() as u64, roofline }
@@ -87,7 +86,7 @@ mod tests {
     fn what_was_measured_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(limits(folder.path()).unwrap(), None);
-        write(folder.path()).unwrap();
+        write(folder.path(), |_| {}).unwrap();
         let read = limits(folder.path()).unwrap().unwrap();
         assert_eq!(read.packet_bytes, PACKET_BYTES);
         assert!(read.best_bits_per_second() > 0.0 && read.cryptography[0] > 0.0 && read.sockets[1] > 0.0, "{read:?}");
@@ -98,7 +97,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE), "{").unwrap();
         assert!(format!("{:#}", limits(folder.path()).unwrap_err()).contains(FILE));
-        write(folder.path()).unwrap();
+        write(folder.path(), |_| {}).unwrap();
         let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
         fs::write(folder.path().join(FILE), text.replace("\"schema\": 1", "\"schema\": 9")).unwrap();
         assert!(limits(folder.path()).unwrap_err().to_string().contains("found schema 9, expected at most 1"));

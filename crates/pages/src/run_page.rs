@@ -21,8 +21,8 @@ use quiclab_units::{Bounded, Duration, ShowPath};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
 
 use crate::{
-    pages::host_pictures,
-    results::{Results, folder, path_summary},
+    folder::{self, holds_results},
+    host_pictures, path_summary,
     transfer::sequence::refuse_cut,
 };
 
@@ -119,11 +119,14 @@ fn sender_log(record: &Path) -> Result<Option<SenderLogMeter>> {
 }
 
 /// Where the page of a record belongs: in the folder of results that it is part of, or beside it.
+///
+/// # Errors
+/// Where there is no such record.
 pub fn place(record: &Path) -> Result<(PathBuf, String)> {
     let record = fs::canonicalize(record).with_context(|| record.shown())?;
     let name = format!("{}.html", record.file_name().unwrap_or_default().to_string_lossy());
     let parent = record.parent().unwrap_or(Path::new("."));
-    Ok(if Results::are_in(parent) { (parent.join(PAGES_FOLDER), name) } else { (parent.to_owned(), name) })
+    Ok(if holds_results(parent) { (parent.join(PAGES_FOLDER), name) } else { (parent.to_owned(), name) })
 }
 
 /// Writes a page.

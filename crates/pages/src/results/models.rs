@@ -10,7 +10,7 @@ use quiclab_sim::measures::SERIES;
 
 /// The index of results of models, in versions that kept them in a journal.
 const FORMER_INDEX: &str = "scenario.json";
-/// That journal.
+/// The journal of those versions.
 const FORMER_JOURNAL: &str = "runs.jsonl";
 
 /// The last version that reads these, for messages. The release number did not change with the layout.
