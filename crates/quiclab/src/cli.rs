@@ -49,7 +49,9 @@ pub use perform::PerformArguments;
 pub use prepare::PrepareArguments;
 pub use pto::{PtoArguments, SampleArgument};
 pub use run::RunArguments;
-pub use scan::{Addresses, CaptureOptions, GroupArgument, OriginOptions, RowFormat, ScanArguments, WhomOptions};
+pub use scan::{
+    Addresses, CaptureOptions, OriginOptions, ReportOptions, RowFormatArgument, ScanArguments, WhomOptions,
+};
 use shared::{Output, StackOptions};
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;

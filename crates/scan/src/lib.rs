@@ -4,6 +4,7 @@
 //! Contains: the handshakes ([`Scanner`]), the HEAD request behind them, and what is found out of each ([`Answer`]).
 //! They know no lists of targets, no addresses of names, no rate and no files: who calls decides whom to ask, and when. What helps
 //! with that knows no QUIC, and they do not use it: [`targets`] says whom a scan asks and when, [`origin`] who runs an address.
+//! A [`survey`] ties all of them together: it asks a whole list and writes files. Nothing else here uses it.
 //!
 //! 1. [`Scanner::new`] with [`ScanSettings`] opens the sockets;
 //! 2. while [`Scanner::has_room`], [`Scanner::ask`] begins a handshake;
@@ -25,6 +26,7 @@ pub mod origin;
 mod scanner;
 mod settings;
 mod sockets;
+pub mod survey;
 pub mod targets;
 mod tls;
 mod wheel;

@@ -3,8 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use quiclab_scan::KeyShareGroup;
-use quiclab_scan::targets::Frequency;
+use quiclab_scan::{KeyShareGroup, survey::TargetGroup, targets::Frequency};
 use quiclab_units::Duration;
 
 use super::shared::Output;
@@ -98,7 +97,7 @@ pub struct WhomOptions {
     pub duration: Option<Duration>,
     /// Targets that are asked again and again with a time of their own, such as popular=1s:popular.txt; can be repeated
     #[arg(long, value_name = "NAME=TIME:FILE", requires = "duration", value_parser = group)]
-    pub group: Vec<GroupArgument>,
+    pub group: Vec<TargetGroup>,
     /// Handshakes at the same time
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub in_flight: u32,
@@ -107,25 +106,14 @@ pub struct WhomOptions {
     pub timeout: Duration,
 }
 
-/// A list of targets that are asked equally often.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupArgument {
-    /// What its rows call it.
-    pub name: String,
-    /// Between two handshakes of a target.
-    pub every: Duration,
-    /// The list.
-    pub list: PathBuf,
-}
-
-fn group(text: &str) -> Result<GroupArgument, String> {
+fn group(text: &str) -> Result<TargetGroup, String> {
     let parts = text.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once(':')?)));
     let (name, (every, list)) = parts.ok_or("expected NAME=TIME:FILE, as in popular=1s:popular.txt")?;
     let every: Duration = every.parse().map_err(|error| format!("{every}: {error}"))?;
     if every == Duration::ZERO {
         return Err("found no time between two handshakes, expected more than 0".to_owned());
     }
-    Ok(GroupArgument { name: name.to_owned(), every, list: list.into() })
+    Ok(TargetGroup { name: name.to_owned(), every, list: list.into() })
 }
 
 /// Which addresses of a name.
@@ -179,8 +167,8 @@ pub struct ResultOptions {
     #[arg(long, value_name = "DIR", default_value = "results/scan")]
     pub out: PathBuf,
     /// Format of the rows
-    #[arg(long, value_enum, default_value_t = RowFormat::Parquet)]
-    pub format: RowFormat,
+    #[arg(long, value_enum, default_value_t = RowFormatArgument::Parquet)]
+    pub format: RowFormatArgument,
     /// Keep packets and key log of every N-th handshake; 1 is all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub capture_every: Option<u64>,
@@ -188,24 +176,13 @@ pub struct ResultOptions {
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RowFormat {
+pub enum RowFormatArgument {
     /// For DuckDB, polars, pandas
     Parquet,
     /// With a header
     Csv,
     /// An object in each line
     Jsonl,
-}
-
-impl RowFormat {
-    /// The end of a file's name.
-    pub fn extension(self) -> &'static str {
-        match self {
-            RowFormat::Parquet => "parquet",
-            RowFormat::Csv => "csv",
-            RowFormat::Jsonl => "jsonl",
-        }
-    }
 }
 
 /// Who runs the servers.

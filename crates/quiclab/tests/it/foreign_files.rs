@@ -244,10 +244,10 @@ const OWN: [&str; 11] = [
     "quiclab/src/verbs/perf/machine.rs",
     "quiclab/src/verbs/perf/usage.rs",
     "quiclab/src/session/prepared_archive.rs",
-    "quiclab/src/verbs/scan/whom.rs",
     "quiclab/src/verbs/stacks/import.rs",
     "quiclab/src/verbs/stacks/import/save.rs",
     "record/src/replace.rs",
+    "scan/src/survey/whom.rs",
     "trials/src/trial/network.rs",
 ];
 

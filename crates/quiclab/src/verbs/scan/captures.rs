@@ -12,11 +12,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_metrics::HandshakeStream;
+use quiclab_scan::survey::ScanRow;
 use quiclab_testbed::perform::Interrupted;
 use quiclab_units::ShowPath;
 use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Secrets};
 
-use super::row::ScanRow;
 use crate::{
     cli::CaptureOptions,
     session::{

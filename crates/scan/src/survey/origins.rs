@@ -3,14 +3,10 @@
 use std::{io::BufReader, path::Path};
 
 use anyhow::{Context, Result};
-use quiclab_scan::origin::{Cdns, Table, airport};
 use quiclab_units::ShowPath;
 
-use super::row::ScanRow;
-use crate::{
-    cli::OriginOptions,
-    session::{bounded_input, signals},
-};
+use super::{hooks::SurveyHooks, row::ScanRow, settings::OriginSettings};
+use crate::origin::{Cdns, Table, airport};
 
 /// Peers of a routing table that must see an origin.
 const FEWEST_PEERS: u32 = 10;
@@ -26,19 +22,22 @@ impl Origins {
     ///
     /// # Errors
     /// Where one of them cannot be read.
-    pub fn read(options: &OriginOptions) -> Result<Self> {
+    pub fn read(settings: &OriginSettings, hooks: &dyn SurveyHooks) -> Result<Self> {
         // Tables may come through a pipe, and nothing is under way yet.
-        let _reading = signals::reading();
-        let open =
-            |path: &Path| bounded_input::open(path).with_context(|| format!("{}: cannot be opened", path.shown()));
+        let _reading = hooks.reading();
+        let open = |path: &Path| hooks.open(path).with_context(|| format!("{}: cannot be opened", path.shown()));
         let mut table = Table::new();
-        for path in &options.prefixes {
+        for path in &settings.prefixes {
             let added = table.add(open(path)?, FEWEST_PEERS).with_context(|| path.shown().to_string())?;
             if added.unreadable_records > 0 {
-                status!("warning: {}: {} records could not be read", path.shown(), added.unreadable_records);
+                hooks.status(&format!(
+                    "warning: {}: {} records could not be read",
+                    path.shown(),
+                    added.unreadable_records
+                ));
             }
         }
-        let cdns = match &options.cdns {
+        let cdns = match &settings.cdns {
             Some(path) => Cdns::read(BufReader::new(open(path)?)).with_context(|| path.shown().to_string())?,
             None => Cdns::of_the_study(),
         };

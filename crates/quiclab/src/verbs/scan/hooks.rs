@@ -1,19 +1,52 @@
-//! How far a scan is.
+//! What a survey asks of the command: the terminal, and files that a user names.
 
 use std::{
-    io::{IsTerminal, stderr},
+    any::Any,
+    fs::File,
+    io::{self, IsTerminal, stderr},
+    path::Path,
     time::{Duration, Instant},
 };
 
+use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
+use quiclab_scan::survey::{Summary, SurveyHooks, SurveyProgress};
 
-use super::summary::Summary;
+use crate::{
+    session::{bounded_input, signals},
+    terminal::output,
+};
 
 /// Where there is no terminal, a line comes no more often than this.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
+/// The terminal and the signals of this process.
+pub struct CommandHooks;
+
+impl SurveyHooks for CommandHooks {
+    fn status(&self, text: &str) {
+        output::tell_line(text);
+    }
+
+    fn reading(&self) -> Box<dyn Any> {
+        Box::new(signals::reading())
+    }
+
+    fn open(&self, path: &Path) -> io::Result<File> {
+        bounded_input::open(path)
+    }
+
+    fn read_list(&self, path: &Path) -> Result<Vec<u8>> {
+        bounded_input::read(path, quiclab_inputs::MOST_LIST_BYTES)
+    }
+
+    fn progress(&self, targets: u64) -> Box<dyn SurveyProgress> {
+        Box::new(ScanProgress::new(targets))
+    }
+}
+
 /// A bar on a terminal, lines elsewhere.
-pub struct ScanProgress {
+struct ScanProgress {
     bar: Option<ProgressBar>,
     total: u64,
     begin: Instant,
@@ -21,8 +54,7 @@ pub struct ScanProgress {
 }
 
 impl ScanProgress {
-    /// Shows the progress of a scan of so many targets.
-    pub fn new(total: u64) -> Self {
+    fn new(total: u64) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:24} {pos}/{len} targets  {elapsed}, {eta} left  {msg}");
             let bar = ProgressBar::new(total);
@@ -30,9 +62,10 @@ impl ScanProgress {
         });
         ScanProgress { bar, total, begin: Instant::now(), last: Instant::now() }
     }
+}
 
-    /// `done`: rows by now.
-    pub fn show(&mut self, summary: &Summary, read: u64, in_flight: usize) {
+impl SurveyProgress for ScanProgress {
+    fn show(&mut self, summary: &Summary, read: u64, in_flight: usize) {
         let done = summary.rows();
         if let Some(bar) = &self.bar {
             bar.set_position(done.min(self.total));
@@ -53,8 +86,7 @@ impl ScanProgress {
         );
     }
 
-    /// Nothing more is shown.
-    pub fn finish(&self) {
+    fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

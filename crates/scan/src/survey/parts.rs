@@ -16,8 +16,8 @@ use super::{
     capture::KeptHandshakes,
     row::{COLUMNS, Cell, ScanRow, cells, cells_of_json},
     rows::{RowsFile, to_json},
+    settings::RowFormat,
 };
-use crate::cli::RowFormat;
 
 /// Rows of a file.
 const ROWS: usize = 20_000;

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::CellAlignment;
 use quiclab_metrics::{FirstAnswer, HandshakeClass};
-use quiclab_report::{AnswerRow, render_answers_terminal};
 use serde_json::{Value, json};
 
 use super::row::ScanRow;
-use crate::terminal::output;
 
 /// Handshakes that are listed one by one.
 const MOST_LISTED: usize = 40;
@@ -18,25 +15,29 @@ const MOST_VALUES: usize = 1 << 20;
 /// Counts of all handshakes, and the first of them.
 #[derive(Default)]
 pub struct Summary {
-    handshakes: u64,
-    complete: u64,
+    /// All handshakes, and targets without one.
+    pub handshakes: u64,
+    /// Handshakes that were completed.
+    pub complete: u64,
     /// Number of handshakes by outcome, where somebody was asked.
-    outcomes: BTreeMap<String, u64>,
-    /// Groups by the name of the first answer.
-    answers: BTreeMap<&'static str, Group>,
-    listed: Vec<ScanRow>,
+    pub outcomes: BTreeMap<String, u64>,
+    /// Handshakes by the name of the first answer.
+    pub answers: BTreeMap<&'static str, AnswerGroup>,
+    first: Vec<ScanRow>,
 }
 
 /// Handshakes that were answered alike.
 #[derive(Default)]
-struct Group {
-    handshakes: u64,
-    padded: u64,
+pub struct AnswerGroup {
+    /// Number of them.
+    pub handshakes: u64,
+    /// Handshakes whose first acknowledgement was padded.
+    pub padded: u64,
     ack_to_hello_ns: Vec<u64>,
     rtt_ns: Vec<u64>,
 }
 
-impl Group {
+impl AnswerGroup {
     fn add(&mut self, class: &HandshakeClass) {
         self.handshakes += 1;
         self.padded += u64::from(class.is_ack_padded == Some(true));
@@ -45,6 +46,16 @@ impl Group {
         {
             values.extend(value.filter(|_| values.len() < MOST_VALUES));
         }
+    }
+
+    /// The median time from the first acknowledgement to the ServerHello.
+    pub fn ack_to_hello_median_ns(&self) -> Option<u64> {
+        median(&self.ack_to_hello_ns)
+    }
+
+    /// The median of the first round-trip times.
+    pub fn first_rtt_median_ns(&self) -> Option<u64> {
+        median(&self.rtt_ns)
     }
 }
 
@@ -65,8 +76,8 @@ impl Summary {
         if let Some(class) = &row.class {
             self.complete += u64::from(class.is_complete);
             self.answers.entry(class.first_answer.map_or("not readable", FirstAnswer::name)).or_default().add(class);
-            if self.listed.len() < MOST_LISTED {
-                self.listed.push(row.clone());
+            if self.first.len() < MOST_LISTED {
+                self.first.push(row.clone());
             }
         }
     }
@@ -74,6 +85,11 @@ impl Summary {
     /// Rows by now.
     pub fn rows(&self) -> u64 {
         self.handshakes
+    }
+
+    /// Handshakes to list one by one: all of them where they are few. `None`: they are too many.
+    pub fn listed(&self) -> Option<&[ScanRow]> {
+        (self.first.len() < MOST_LISTED || self.handshakes as usize == self.first.len()).then_some(&self.first)
     }
 
     /// Counts of outcomes, in one line.
@@ -90,8 +106,8 @@ impl Summary {
                 let of = json!({
                     "handshakes": group.handshakes,
                     "padded": group.padded,
-                    "ack_to_hello_median_ns": median(&group.ack_to_hello_ns),
-                    "first_rtt_median_ns": median(&group.rtt_ns),
+                    "ack_to_hello_median_ns": group.ack_to_hello_median_ns(),
+                    "first_rtt_median_ns": group.first_rtt_median_ns(),
                 });
                 ((*name).to_owned(), of)
             })
@@ -104,42 +120,4 @@ impl Summary {
             "first_answers": answers,
         })
     }
-
-    /// The summary for people.
-    pub fn to_text(&self) -> String {
-        let all = if self.outcomes.is_empty() { "handshakes" } else { "targets" };
-        let mut text = format!("{} {all}, {} complete handshakes\n", self.handshakes, self.complete);
-        for (outcome, count) in &self.outcomes {
-            text.push_str(&format!("  {outcome}: {count}\n"));
-        }
-        if self.answers.is_empty() {
-            return text;
-        }
-        let mut table =
-            output::table(["first answer", "handshakes", "share", "padded", "to ServerHello, ms", "RTT, ms"]);
-        let milliseconds =
-            |value: Option<u64>| value.map_or("-".to_owned(), |value| format!("{:.3}", value as f64 / 1e6));
-        for (name, group) in &self.answers {
-            table.add_row([
-                name.replace('_', " "),
-                group.handshakes.to_string(),
-                format!("{:.3}", group.handshakes as f64 / self.handshakes as f64),
-                group.padded.to_string(),
-                milliseconds(median(&group.ack_to_hello_ns)),
-                milliseconds(median(&group.rtt_ns)),
-            ]);
-        }
-        table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        text.push_str(&format!("{table}\nMedians in the two last columns.\n"));
-        let listed: Vec<AnswerRow> = self.listed.iter().filter_map(answer).collect();
-        if self.handshakes as usize == listed.len() || self.listed.len() < MOST_LISTED {
-            text.push_str(&render_answers_terminal(&listed, output::terminal_width()));
-        }
-        text
-    }
-}
-
-fn answer(row: &ScanRow) -> Option<AnswerRow<'_>> {
-    let server = row.server?.to_string();
-    Some(AnswerRow { server, server_name: row.name.as_deref(), class: row.class.as_ref()? })
 }

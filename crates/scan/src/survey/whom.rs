@@ -11,16 +11,16 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_inputs::open_regular;
-use quiclab_scan::targets::{
-    Exclusions, Host, List, ListError, ListHash, Name, Target,
-    exclusions::Origin,
-    resolve::{Answer, Client, Settings},
-};
 use quiclab_units::{Duration, ShowPath};
 
-use crate::{
-    cli::{Addresses, WhomOptions},
-    session::{bounded_input, signals},
+use super::{
+    hooks::SurveyHooks,
+    settings::{AddressChoice, TargetSettings},
+};
+use crate::targets::{
+    Counts, DEFAULT_PORT, Excluded, Exclusions, Host, List, ListError, ListHash, Name, Target,
+    exclusions::Origin,
+    resolve::{Answer, Client, Settings},
 };
 
 /// Lines that cannot be read and are reported one by one.
@@ -58,7 +58,8 @@ pub struct Whom<'a> {
     /// Opened for the first name: who has addresses only needs none.
     resolver: Option<Client>,
     resolves: bool,
-    options: &'a WhomOptions,
+    settings: &'a TargetSettings,
+    hooks: &'a dyn SurveyHooks,
     /// Targets whose names are being resolved, by the resolver's number.
     lookups: HashMap<u64, Target>,
     reported: u64,
@@ -68,16 +69,16 @@ pub struct Whom<'a> {
 ///
 /// # Errors
 /// Where it cannot be copied.
-pub fn list_file(bounded_input: &Path, folder: &Path) -> Result<PathBuf> {
-    if bounded_input != Path::new("-") {
-        return Ok(bounded_input.to_owned());
+pub fn list_file(list: &Path, folder: &Path, hooks: &dyn SurveyHooks) -> Result<PathBuf> {
+    if list != Path::new("-") {
+        return Ok(list.to_owned());
     }
     let path = folder.join("targets");
     // Another scan may be reading the file of this name: it keeps its own until it finds that the folder is in use.
     let new = folder.join(format!("targets.{}", std::process::id()));
     let copy = || {
         // Nothing else is under way: a signal need not wait for who writes.
-        let _reading = signals::reading();
+        let _reading = hooks.reading();
         let mut file = File::create(&new)?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
         fs::rename(&new, &path)
@@ -126,14 +127,13 @@ pub fn jobs_at(list: &Path, asked: impl Iterator<Item = (u64, IpAddr)>) -> Resul
 ///
 /// # Errors
 /// Where one of them cannot be read whole: then nobody may be asked.
-pub fn exclusions(options: &WhomOptions) -> Result<Exclusions> {
+pub fn exclusions(settings: &TargetSettings, hooks: &dyn SurveyHooks) -> Result<Exclusions> {
     let mut exclusions = Exclusions::default();
     let own = config_folder()?.join("quiclab/scan-exclude.txt");
     add_if_there(&mut exclusions, &own)?;
-    for file in &options.exclude {
+    for file in &settings.exclude {
         // It may come through a pipe, which a signal has to end.
-        exclusions
-            .add_file(&file.shown().to_string(), &bounded_input::read(file, quiclab_inputs::MOST_LIST_BYTES)?[..])?;
+        exclusions.add_file(&file.shown().to_string(), &hooks.read_list(file)?[..])?;
     }
     Ok(exclusions)
 }
@@ -191,10 +191,15 @@ impl<'a> Whom<'a> {
     ///
     /// # Errors
     /// A list that cannot be opened.
-    pub fn new(list: &Path, exclusions: Exclusions, options: &'a WhomOptions) -> Result<Self> {
+    pub fn new(
+        list: &Path,
+        exclusions: Exclusions,
+        settings: &'a TargetSettings,
+        hooks: &'a dyn SurveyHooks,
+    ) -> Result<Self> {
         let list = List::new(BufReader::new(open(list)?));
         let lookups = HashMap::new();
-        Ok(Whom { list, exclusions, resolver: None, resolves: false, options, lookups, reported: 0 })
+        Ok(Whom { list, exclusions, resolver: None, resolves: false, settings, hooks, lookups, reported: 0 })
     }
 
     /// Resolves names from now on.
@@ -203,13 +208,13 @@ impl<'a> Whom<'a> {
     }
 
     fn open_resolver(&self) -> Result<Client> {
-        let options = self.options;
-        let server = match options.resolver {
+        let server = match self.settings.resolver {
             Some(server) => server,
             None => system_resolver()?,
         };
-        let (v4, v6) = (options.addresses != Addresses::V6, options.addresses != Addresses::V4);
-        let settings = Settings { v4, v6, https: options.https_records, ..Settings::default() };
+        let TargetSettings { addresses, https_records: https, .. } = *self.settings;
+        let (v4, v6) = (addresses != AddressChoice::V6, addresses != AddressChoice::V4);
+        let settings = Settings { v4, v6, https, ..Settings::default() };
         Client::new(server, settings).with_context(|| format!("the resolver {server}\nhint: --resolver ADDRESS:PORT"))
     }
 
@@ -219,7 +224,7 @@ impl<'a> Whom<'a> {
     }
 
     /// Lines of the list that were read, and those that were no targets.
-    pub fn counts(&self) -> quiclab_scan::targets::Counts {
+    pub fn counts(&self) -> Counts {
         self.list.counts()
     }
 
@@ -242,7 +247,7 @@ impl<'a> Whom<'a> {
             Some(Err(ListError::Line(line))) => {
                 self.reported += 1;
                 if self.reported <= MOST_REPORTED {
-                    status!("warning: {line}");
+                    self.hooks.status(&format!("warning: {line}"));
                 }
                 return Ok(Some(Vec::new()));
             }
@@ -316,9 +321,9 @@ impl<'a> Whom<'a> {
         };
         let service = answer.https.iter().filter(|record| record.priority > 0 && record.is_understood);
         let port = service.min_by_key(|record| record.priority).and_then(|record| record.port);
-        let port = target.port.or(port).unwrap_or(quiclab_scan::targets::DEFAULT_PORT);
+        let port = target.port.or(port).unwrap_or(DEFAULT_PORT);
         let mut next = Vec::new();
-        for address in chosen(addresses, self.options.addresses) {
+        for address in chosen(addresses, self.settings.addresses) {
             next.push(match self.exclusions.address(address, Origin::Resolver) {
                 Some(excluded) => left_out(&target, &excluded),
                 None => Next::Ask(job(&target, address, port)),
@@ -334,19 +339,20 @@ impl<'a> Whom<'a> {
 
     fn report_rest(&mut self) {
         if self.reported > MOST_REPORTED {
-            status!("warning: {} more lines of the list could not be read", self.reported - MOST_REPORTED);
+            let more = self.reported - MOST_REPORTED;
+            self.hooks.status(&format!("warning: {more} more lines of the list could not be read"));
         }
         self.reported = 0;
     }
 }
 
-fn chosen(addresses: &[IpAddr], which: Addresses) -> Vec<IpAddr> {
+fn chosen(addresses: &[IpAddr], which: AddressChoice) -> Vec<IpAddr> {
     let first = |is_wanted: fn(&IpAddr) -> bool| addresses.iter().copied().find(is_wanted);
     match which {
-        Addresses::All => addresses.to_vec(),
-        Addresses::First => first(IpAddr::is_ipv4).or_else(|| first(IpAddr::is_ipv6)).into_iter().collect(),
-        Addresses::V4 => first(IpAddr::is_ipv4).into_iter().collect(),
-        Addresses::V6 => first(IpAddr::is_ipv6).into_iter().collect(),
+        AddressChoice::All => addresses.to_vec(),
+        AddressChoice::First => first(IpAddr::is_ipv4).or_else(|| first(IpAddr::is_ipv6)).into_iter().collect(),
+        AddressChoice::V4 => first(IpAddr::is_ipv4).into_iter().collect(),
+        AddressChoice::V6 => first(IpAddr::is_ipv6).into_iter().collect(),
     }
 }
 
@@ -355,7 +361,7 @@ fn job(target: &Target, address: IpAddr, port: u16) -> Job {
     Job { line: target.line, target: shown(target), rank: target.rank, name: target.host.name().cloned(), address }
 }
 
-fn left_out(target: &Target, excluded: &quiclab_scan::targets::Excluded) -> Next {
+fn left_out(target: &Target, excluded: &Excluded) -> Next {
     let detail = format!("{}: {}", excluded.entry, excluded.source);
     Next::Leave { line: target.line, target: shown(target), outcome: "excluded".to_owned(), detail }
 }

@@ -1,4 +1,4 @@
-//! Tables and figures from the rows of scans.
+//! Rows of surveys, read for tables and figures.
 
 use std::{
     fs,
@@ -8,8 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_inputs::open_regular;
-use quiclab_pages::folder;
-use quiclab_report::{ScanReport, ScanReportRow, render_scan_html, render_scan_markdown};
+use quiclab_report::{ScanReport, ScanReportRow};
 use quiclab_trace::{RunColumn, RunKind, RunsReader};
 use quiclab_units::ShowPath;
 use serde_json::{Map, Value};
@@ -18,23 +17,20 @@ use super::{
     csv_text,
     row::{COLUMNS, Cell, ScanRow},
 };
-use crate::{cli::ScanArguments, terminal::output};
 
 /// Ends of the names of files with rows.
 const FORMATS: [&str; 3] = ["parquet", "csv", "jsonl"];
 /// Folders in folders: a scan that repeats has one for each day.
 const DEPTH: usize = 3;
 
-/// Prints the tables, and writes the page with the figures.
+/// Reads the rows of files, and of all files in folders; `PLACE=PATH` says from where was scanned. `command` is for the report.
 ///
 /// # Errors
-/// A file that cannot be read or written.
-pub fn report(arguments: &ScanArguments) -> Result<()> {
-    let options = &arguments.report;
-    let command = options.report.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(" ");
-    let mut report = ScanReport::new("Scan", format!("quiclab scan --report {command}"));
-    for bounded_input in &options.report {
-        let (place, path) = place_and_path(bounded_input);
+/// A file that cannot be read, a folder without rows.
+pub fn report(paths: &[PathBuf], command: String) -> Result<ScanReport> {
+    let mut report = ScanReport::new("Scan", command);
+    for named in paths {
+        let (place, path) = place_and_path(named);
         let mut files = Vec::new();
         find(&path, DEPTH, &mut files)?;
         if files.is_empty() {
@@ -45,21 +41,17 @@ pub fn report(arguments: &ScanArguments) -> Result<()> {
             read(&file, &mut add).with_context(|| file.shown().to_string())?;
         }
     }
-    if let Some(page) = &options.html {
-        folder::write_at(page, render_scan_html(&report))?;
-        status!("page with figures: {}", page.shown());
-    }
-    output::print(&render_scan_markdown(&report))
+    Ok(report)
 }
 
 /// `PLACE=PATH`, where there is no such file.
-fn place_and_path(bounded_input: &Path) -> (Option<String>, PathBuf) {
-    if !bounded_input.exists()
-        && let Some((place, path)) = bounded_input.to_str().and_then(|text| text.split_once('='))
+fn place_and_path(named: &Path) -> (Option<String>, PathBuf) {
+    if !named.exists()
+        && let Some((place, path)) = named.to_str().and_then(|text| text.split_once('='))
     {
         return (Some(place.to_owned()), path.into());
     }
-    (None, bounded_input.to_owned())
+    (None, named.to_owned())
 }
 
 /// Files of rows in a folder, in order; or the file itself.

@@ -4,9 +4,10 @@ use std::{fs::File, io::BufWriter, net::SocketAddr, path::Path};
 
 use anyhow::{Context, Result};
 use etherparse::PacketBuilder;
-use quiclab_scan::Answer;
 use quiclab_units::{ShowPath, Time};
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
+
+use crate::Answer;
 
 /// What a scanner's frames say of the hops that nobody sees.
 const HOP_LIMIT: u8 = 64;

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(&records[0][place("rank")], "7");
         assert!(records[1].iter().all(|cell| cell == "-1.5"));
         let mut read = Vec::new();
-        crate::verbs::scan::report::read(&path, &mut |row| read.push(row.clone())).unwrap();
+        crate::survey::report::read(&path, &mut |row| read.push(row.clone())).unwrap();
         assert_eq!((&read[0]["target"], &read[0]["detail"]), (&Value::from("@target"), &Value::from(formula)));
         assert_eq!((&read[0]["rank"], &read[1]["rank"]), (&Value::from(7), &Value::from(-1.5)));
     }

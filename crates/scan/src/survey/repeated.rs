@@ -5,35 +5,36 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, Write},
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use nix::time::{ClockId, clock_gettime};
 use quiclab_inputs::{open_regular, open_regular_with, read_regular_text};
-use quiclab_scan::targets::{Exclusions, Group, List, Pace, Schedule, Start, exclusions::network, utc_day};
-use quiclab_scan::{Answer, Outcome, Request, Scanner};
-use quiclab_testbed::perform::Interrupted;
+use quiclab_supplies::process::Interrupted;
 use quiclab_units::{Duration, ShowPath, Time, shown};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    active::{objection, row, settings},
+    hooks::SurveyHooks,
+    once::{objection, row},
     origins::Origins,
     parts::Parts,
     row::ScanRow,
+    settings::{SurveySettings, TargetGroup},
     summary::Summary,
     whom::{self, Job, Next, Whom},
 };
-use crate::cli::{GroupArgument, ScanArguments};
-use quiclab_inputs::MOST_TEXT_BYTES;
+use crate::{
+    Answer, Outcome, Request, Scanner,
+    targets::{Exclusions, Group, List, Pace, Schedule, Start, exclusions::network, utc_day},
+};
 
 /// How far the schedule is.
 const STATE: &str = "schedule.json";
+/// The longest state that is read.
+const MOST_STATE_BYTES: u64 = 16 << 20;
 /// What was missed.
 const MISSED: &str = "missed.jsonl";
 /// Networks that objected.
@@ -67,8 +68,9 @@ struct MissedLine<'a> {
 
 /// All that goes on.
 struct Repeated<'a> {
-    arguments: &'a ScanArguments,
-    groups: Vec<GroupArgument>,
+    settings: &'a SurveySettings,
+    hooks: &'a dyn SurveyHooks,
+    groups: &'a [TargetGroup],
     schedule: Schedule,
     /// Whom to ask today, by group and number of the target. `None`: nobody.
     jobs: Vec<Vec<Option<Job>>>,
@@ -85,25 +87,29 @@ struct Repeated<'a> {
     _lock: File,
 }
 
-/// Asks every target of every group at its times.
+/// Asks every target of every group at its times, for so long.
 ///
 /// # Errors
 /// A list that cannot be read; a folder of another scan, or one that is in use; a full disk; an interruption.
-pub fn scan(arguments: &ScanArguments, list: Option<&Path>, stop: &Arc<AtomicBool>) -> Result<Summary> {
-    let scanner = Scanner::new(&settings(arguments)?).context("the sockets")?;
-    let duration = arguments.whom.duration.context("--for is missing")?;
-    let groups = groups(arguments, list)?;
-    let folder = &arguments.results.out;
+pub fn ask_repeatedly(
+    settings: &SurveySettings,
+    groups: &[TargetGroup],
+    duration: Duration,
+    stop: &AtomicBool,
+    hooks: &dyn SurveyHooks,
+) -> Result<Summary> {
+    let scanner = Scanner::new(&settings.scanner).context("the sockets")?;
+    let folder = &settings.folder;
     whom::make_folder(folder)?;
     let lock = lock(folder)?;
     let mut counts = Vec::new();
-    for group in &groups {
+    for group in groups {
         counts.push(lines(&group.list)?.len() as u64);
     }
-    let of = |(group, targets): (&GroupArgument, u64)| Group { name: group.name.clone(), every: group.every, targets };
+    let of = |(group, targets): (&TargetGroup, u64)| Group { name: group.name.clone(), every: group.every, targets };
     let mut schedule = Schedule::new(groups.iter().zip(counts).map(of).collect(), duration);
     let now_ns = unix_ns();
-    let begin_ns = match read_state(folder, &groups)? {
+    let begin_ns = match read_state(folder, groups)? {
         Some(state) => {
             schedule.resume(&state.positions);
             state.begin_ns.min(now_ns)
@@ -112,14 +118,15 @@ pub fn scan(arguments: &ScanArguments, list: Option<&Path>, stop: &Arc<AtomicBoo
     };
     let booted_at_begin = booted()? - i128::from(now_ns - begin_ns);
     let mut repeated = Repeated {
-        arguments,
+        settings,
+        hooks,
         groups,
         schedule,
         jobs: Vec::new(),
         queue: VecDeque::new(),
-        pace: Pace::new(arguments.whom.rate, 1, Time::from_nanos(0)),
+        pace: Pace::new(settings.rate, 1, Time::from_nanos(0)),
         scanner,
-        origins: Origins::read(&arguments.origins)?,
+        origins: Origins::read(&settings.origins, hooks)?,
         in_flight: HashMap::new(),
         next: 0,
         begin_ns,
@@ -129,25 +136,6 @@ pub fn scan(arguments: &ScanArguments, list: Option<&Path>, stop: &Arc<AtomicBoo
     };
     repeated.run(stop)?;
     Ok(repeated.summary)
-}
-
-/// The list of the command with its time, and the groups.
-fn groups(arguments: &ScanArguments, list: Option<&Path>) -> Result<Vec<GroupArgument>> {
-    let mut groups = arguments.whom.group.clone();
-    match (list, arguments.whom.every) {
-        (Some(list), Some(every)) => {
-            ensure!(every > Duration::ZERO, "--every: found 0, expected more");
-            groups.push(GroupArgument { name: "targets".to_owned(), every, list: list.to_owned() });
-        }
-        (Some(_), None) => {
-            bail!("--for needs --every, the time between two handshakes of a target")
-        }
-        (None, _) => {}
-    }
-    if groups.iter().any(|group| group.list == Path::new("-")) {
-        bail!("found standard input, expected files: their names are resolved again each day");
-    }
-    Ok(groups)
 }
 
 /// Lines of the targets of a list.
@@ -166,9 +154,9 @@ fn lock(folder: &Path) -> Result<File> {
     Ok(file)
 }
 
-fn read_state(folder: &Path, groups: &[GroupArgument]) -> Result<Option<State>> {
+fn read_state(folder: &Path, groups: &[TargetGroup]) -> Result<Option<State>> {
     let path = folder.join(STATE);
-    let text = match read_regular_text(&path, MOST_TEXT_BYTES) {
+    let text = match read_regular_text(&path, MOST_STATE_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| path.shown().to_string()),
@@ -203,7 +191,7 @@ impl Repeated<'_> {
         Ok(Time::from_nanos(u64::try_from(booted()? - self.booted_at_begin).unwrap_or(0)))
     }
 
-    fn run(&mut self, stop: &Arc<AtomicBool>) -> Result<()> {
+    fn run(&mut self, stop: &AtomicBool) -> Result<()> {
         let mut today = String::new();
         let mut parts: Option<Parts> = None;
         let mut written = Time::from_nanos(0);
@@ -214,9 +202,9 @@ impl Repeated<'_> {
                 if let Some(parts) = parts.take() {
                     parts.finish()?;
                 }
-                let folder = self.arguments.results.out.join(&day);
+                let folder = self.settings.folder.join(&day);
                 whom::make_folder(&folder)?;
-                let mut new = Parts::open(&folder, self.arguments.results.format)?;
+                let mut new = Parts::open(&folder, self.settings.format)?;
                 self.resolve(&mut new, stop)?;
                 parts = Some(new);
                 today = day;
@@ -248,12 +236,12 @@ impl Repeated<'_> {
     }
 
     /// Finds the addresses of this day. Targets without one have a row that says why.
-    fn resolve(&mut self, parts: &mut Parts, stop: &Arc<AtomicBool>) -> Result<()> {
+    fn resolve(&mut self, parts: &mut Parts, stop: &AtomicBool) -> Result<()> {
         let mut all = Vec::new();
-        for group in &self.groups {
+        for group in self.groups {
             let places: BTreeMap<u64, usize> = lines(&group.list)?.into_iter().zip(0..).collect();
             let mut jobs: Vec<Option<Job>> = vec![None; places.len()];
-            let mut whom = Whom::new(&group.list, self.exclusions()?, &self.arguments.whom)?;
+            let mut whom = Whom::new(&group.list, self.exclusions()?, &self.settings.targets, self.hooks)?;
             whom.resolve();
             let mut rows = Vec::new();
             let mut is_read = false;
@@ -294,8 +282,8 @@ impl Repeated<'_> {
 
     /// Reads whom to leave out, with those that objected before.
     fn exclusions(&self) -> Result<Exclusions> {
-        let mut exclusions = whom::exclusions(&self.arguments.whom)?;
-        whom::add_if_there(&mut exclusions, &self.arguments.results.out.join(EXCLUDED))?;
+        let mut exclusions = whom::exclusions(&self.settings.targets, self.hooks)?;
+        whom::add_if_there(&mut exclusions, &self.settings.folder.join(EXCLUDED))?;
         Ok(exclusions)
     }
 
@@ -341,7 +329,7 @@ impl Repeated<'_> {
         let id = self.next;
         self.next += 1;
         let server_name = job.name.as_ref().map(ToString::to_string);
-        let keeps_packets = self.arguments.results.capture_every.is_some_and(|every| id.is_multiple_of(every));
+        let keeps_packets = self.settings.capture_every.is_some_and(|every| id.is_multiple_of(every));
         self.scanner.ask(Request { id, address: job.address, server_name, keeps_packets });
         self.in_flight.insert(id, (group, job));
     }
@@ -371,7 +359,7 @@ impl Repeated<'_> {
     fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
         let prefix = network(job.address.ip());
         let reason = objection(job.address.ip(), detail);
-        status!("warning: {prefix} is left out from now on: {reason}");
+        self.hooks.status(&format!("warning: {prefix} is left out from now on: {reason}"));
         self.append(EXCLUDED, &format!("{prefix} # {}\n", shown(&reason)))?;
         let is_meant = |job: &Job| prefix.contains(&job.address.ip().to_canonical());
         for job in self.jobs.iter_mut().flatten() {
@@ -382,7 +370,7 @@ impl Repeated<'_> {
     }
 
     fn append(&self, name: &str, line: &str) -> Result<()> {
-        let path = self.arguments.results.out.join(name);
+        let path = self.settings.folder.join(name);
         let file = open_regular_with(&path, File::options().create(true).append(true));
         file.and_then(|mut file| file.write_all(line.as_bytes())).with_context(|| path.shown().to_string())
     }
@@ -390,7 +378,7 @@ impl Repeated<'_> {
     fn note_missed(&self, group: usize, count: u64, from_ns: u64, to_ns: u64, why: &'static str) -> Result<()> {
         let group = &self.groups[group].name;
         let (from_ns, to_ns) = (self.begin_ns.saturating_add(from_ns), self.begin_ns.saturating_add(to_ns));
-        status!("warning: {count} handshakes of {group} did not begin: {why}");
+        self.hooks.status(&format!("warning: {count} handshakes of {group} did not begin: {why}"));
         self.append(MISSED, &(serde_json::to_string(&MissedLine { group, count, from_ns, to_ns, why })? + "\n"))
     }
 
@@ -400,7 +388,7 @@ impl Repeated<'_> {
             positions: self.schedule.positions(),
             groups: self.groups.iter().map(|group| group.name.clone()).collect(),
         };
-        let path: PathBuf = self.arguments.results.out.join(STATE);
+        let path: PathBuf = self.settings.folder.join(STATE);
         let aside = path.with_extension("partial");
         fs::write(&aside, serde_json::to_string(&state)? + "\n").with_context(|| aside.shown().to_string())?;
         fs::rename(&aside, &path).with_context(|| path.shown().to_string())

@@ -232,7 +232,7 @@ mod tests {
         for (name, _) in COLUMNS {
             assert!(page.contains(&format!("`{name}`")), "docs/reference/scan.md has no {name}");
         }
-        for outcome in quiclab_scan::Outcome::ALL {
+        for outcome in crate::Outcome::ALL {
             assert!(
                 page.contains(&format!("`{}`", outcome.name())),
                 "docs/reference/scan.md has no {}",

@@ -4,31 +4,32 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{Resource, getrlimit};
-use quiclab_scan::targets::{
-    Pace, Waiting, exclusions::Entry, exclusions::Source, exclusions::network, journal::Journal,
-};
-use quiclab_scan::{Answer, HelloSettings, HttpSettings, Outcome, Request, ScanSettings, Scanner};
-use quiclab_testbed::perform::Interrupted;
+use quiclab_supplies::process::Interrupted;
 use quiclab_units::{Duration, Time};
 
 use super::{
+    hooks::{SurveyHooks, SurveyProgress},
     origins::Origins,
     parts::Parts,
-    progress::ScanProgress,
     row::ScanRow,
+    settings::{AddressChoice, SurveySettings},
     summary::Summary,
     whom::{self, Job, Next, Whom},
 };
-use crate::cli::{Addresses, ScanArguments};
+use crate::{
+    Answer, Outcome, Request, Scanner,
+    targets::{
+        Pace, Waiting,
+        exclusions::{Entry, Source, network},
+        journal::Journal,
+    },
+};
 
 /// Targets that wait for their turn.
 const MOST_WAITING: usize = 20_000;
@@ -44,12 +45,11 @@ const SHORT_WAIT: Duration = Duration::from_nanos(1_000_000);
 const FEWEST_DESCRIPTORS: u64 = 64;
 /// Transport parameters of a server that its row lists: RFC 9000 and its extensions have some dozens.
 const MOST_PARAMETERS: usize = 256;
-/// Fields that name a place.
-const PLACES: [&str; 3] = ["cf-ray", "x-amz-cf-pop", "x-served-by"];
 
 /// Everything that a scan is made of.
 struct Scan<'a> {
-    arguments: &'a ScanArguments,
+    settings: &'a SurveySettings,
+    hooks: &'a dyn SurveyHooks,
     whom: Whom<'a>,
     waiting: Waiting<Job>,
     pace: Pace,
@@ -74,47 +74,47 @@ struct Scan<'a> {
 ///
 /// # Errors
 /// A list, an exclusion or a table that cannot be read; a folder of another list; a full disk; an interruption.
-pub fn scan(arguments: &ScanArguments, list: &Path, stop: &Arc<AtomicBool>) -> Result<Summary> {
-    let settings = settings(arguments)?;
+pub fn ask_once(settings: &SurveySettings, list: &Path, stop: &AtomicBool, hooks: &dyn SurveyHooks) -> Result<Summary> {
     check_descriptors()?;
-    let folder = &arguments.results.out;
+    let folder = &settings.folder;
     whom::make_folder(folder)?;
-    let list = whom::list_file(list, folder)?;
+    let list = whom::list_file(list, folder, hooks)?;
     let mut journal = Journal::open(folder, whom::hash(&list)?)?;
-    let mut exclusions = whom::exclusions(&arguments.whom)?;
+    let mut exclusions = whom::exclusions(&settings.targets, hooks)?;
     journal.unite(&mut exclusions)?;
-    let mut whom = Whom::new(&list, exclusions, &arguments.whom)?;
+    let mut whom = Whom::new(&list, exclusions, &settings.targets, hooks)?;
     whom.resolve();
-    let parts = Parts::open(folder, arguments.results.format)?;
-    let scanner = Scanner::new(&settings).context("the sockets")?;
-    let total = total(&list, arguments)?;
+    let parts = Parts::open(folder, settings.format)?;
+    let scanner = Scanner::new(&settings.scanner).context("the sockets")?;
+    let total = total(&list, settings, hooks)?;
     let mut scan = Scan {
-        arguments,
+        settings,
+        hooks,
         whom,
         waiting: Waiting::new(MOST_WAITING),
-        pace: Pace::new(arguments.whom.rate, BURST, Time::from_nanos(0)),
+        pace: Pace::new(settings.rate, BURST, Time::from_nanos(0)),
         scanner,
         journal,
         parts,
-        origins: Origins::read(&arguments.origins)?,
+        origins: Origins::read(&settings.origins, hooks)?,
         in_flight: HashMap::new(),
         rows: Vec::new(),
         summary: Summary::default(),
         next: 0,
         list_ended: false,
-        has_many_addresses: arguments.whom.addresses == Addresses::All,
+        has_many_addresses: settings.targets.addresses == AddressChoice::All,
         is_journal_behind: false,
         begin: Instant::now(),
     };
     scan.note_interrupted(&list)?;
-    let mut progress = ScanProgress::new(total);
+    let mut progress = hooks.progress(total);
     if scan.summary.rows() > 0 {
-        status!(
+        hooks.status(&format!(
             "quiclab: {} handshakes were interrupted by the end of an earlier start, and are not repeated",
             scan.summary.rows()
-        );
+        ));
     }
-    let done = scan.run(stop, &mut progress);
+    let done = scan.run(stop, progress.as_mut());
     progress.finish();
     // What is known is kept, whatever went wrong.
     let written = scan.write();
@@ -122,7 +122,9 @@ pub fn scan(arguments: &ScanArguments, list: &Path, stop: &Arc<AtomicBool>) -> R
     // The next start compares the rows that wait with the journal.
     let closed = if is_journal_behind { Ok(()) } else { parts.finish() };
     if done.is_ok() && summary.rows() == 0 {
-        status!("quiclab: nobody was left to ask: earlier starts of this scan have asked all {total} targets");
+        hooks.status(&format!(
+            "quiclab: nobody was left to ask: earlier starts of this scan have asked all {total} targets"
+        ));
     }
     done?;
     written?;
@@ -140,42 +142,6 @@ fn check_descriptors() -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The settings of a scanner.
-///
-/// # Errors
-/// Nobody to complain to.
-pub(super) fn settings(arguments: &ScanArguments) -> Result<ScanSettings> {
-    let Some(contact) = &arguments.whom.contact else {
-        bail!(
-            "--contact is missing: found none, expected a page or an address for mail where those who are asked can complain; it goes into each \
-             request\nhint: --contact https://example.org/scan"
-        );
-    };
-    let hello = &arguments.hello;
-    let headers = PLACES.iter().map(|name| (*name).to_owned());
-    let asked = hello.header.iter().map(|name| name.to_ascii_lowercase());
-    let version = env!("CARGO_PKG_VERSION");
-    let speaks_http = !hello.no_http && hello.alpn.iter().any(|name| name == "h3");
-    Ok(ScanSettings {
-        timeout: std::time::Duration::from_nanos(arguments.whom.timeout.as_nanos()),
-        most_in_flight: arguments.whom.in_flight as usize,
-        application_protocols: hello.alpn.clone(),
-        version: hello.quic_version,
-        hello: HelloSettings {
-            datagram_bytes: hello.hello_size,
-            key_share_groups: hello.key_exchange.clone(),
-            reuses_key_share: hello.reuse_key_share,
-        },
-        http: speaks_http.then(|| HttpSettings {
-            user_agent: format!("quiclab-scan/{version} (+{contact})"),
-            from: contact.contains('@').then(|| contact.trim_start_matches("mailto:").to_owned()),
-            headers: headers.chain(asked).collect(),
-        }),
-        verify: hello.verify,
-        ..ScanSettings::default()
-    })
 }
 
 /// What becomes of an answer.
@@ -217,8 +183,9 @@ pub(super) fn objection(address: IpAddr, detail: Option<&str>) -> String {
 }
 
 /// Targets of a list.
-fn total(list: &Path, arguments: &ScanArguments) -> Result<u64> {
-    let mut whom = Whom::new(list, whom::exclusions(&arguments.whom)?, &arguments.whom)?;
+fn total(list: &Path, settings: &SurveySettings, hooks: &dyn SurveyHooks) -> Result<u64> {
+    let exclusions = whom::exclusions(&settings.targets, hooks)?;
+    let mut whom = Whom::new(list, exclusions, &settings.targets, hooks)?;
     whom.count()
 }
 
@@ -249,7 +216,7 @@ impl Scan<'_> {
         self.write()
     }
 
-    fn run(&mut self, stop: &Arc<AtomicBool>, progress: &mut ScanProgress) -> Result<()> {
+    fn run(&mut self, stop: &AtomicBool, progress: &mut dyn SurveyProgress) -> Result<()> {
         loop {
             let is_stopping = stop.load(Ordering::Relaxed);
             if !is_stopping {
@@ -323,7 +290,7 @@ impl Scan<'_> {
         let mut jobs = Vec::new();
         let now = self.now();
         let mut wait = if self.whom.pending() > 0 { SHORT_WAIT } else { LONGEST_WAIT };
-        while self.in_flight.len() + jobs.len() < self.arguments.whom.in_flight as usize {
+        while self.in_flight.len() + jobs.len() < self.settings.scanner.most_in_flight {
             match self.waiting.poll(&mut self.pace, now) {
                 Ok((_, job)) => jobs.push(job),
                 Err(at) => {
@@ -340,7 +307,7 @@ impl Scan<'_> {
         for job in jobs {
             let id = self.next;
             self.next += 1;
-            let keeps_packets = self.arguments.results.capture_every.is_some_and(|every| id.is_multiple_of(every));
+            let keeps_packets = self.settings.capture_every.is_some_and(|every| id.is_multiple_of(every));
             let server_name = job.name.as_ref().map(ToString::to_string);
             self.scanner.ask(Request { id, address: job.address, server_name, keeps_packets });
             self.in_flight.insert(id, job);
@@ -366,7 +333,7 @@ impl Scan<'_> {
     fn leave_out(&mut self, job: &Job, detail: Option<&str>) -> Result<()> {
         let prefix = network(job.address.ip());
         let reason = objection(job.address.ip(), detail);
-        status!("warning: {prefix} is left out from now on: {reason}");
+        self.hooks.status(&format!("warning: {prefix} is left out from now on: {reason}"));
         self.journal.exclude(Entry::Prefix(prefix), &reason)?;
         self.whom.exclusions().add(Entry::Prefix(prefix), Source::Scan(reason.clone()));
         for (_, job) in self.waiting.remove(|address| prefix.contains(&address.to_canonical())) {
