@@ -54,7 +54,7 @@ const MOST_RUN_PAGES: usize = 24;
 #[derive(Debug)]
 pub struct Results {
     folder: PathBuf,
-    /// Its records.
+    /// Records of the folder.
     pub records: Records,
     /// Set to end the wait for a lock.
     stop: Arc<AtomicBool>,

@@ -13,12 +13,12 @@ pub fn named_in<'a>(name: &str, files: &'a [(PathBuf, String)]) -> Option<&'a Pa
 
 /// Fails where a line on stderr says that another of the `claimed` congestion controls is used, and no line that this one is.
 pub fn not_contradicted(name: &str, claimed: &[&str], stderr: &str) -> Result<(), String> {
-    let said: Vec<_> = stderr.lines().filter_map(|line| Some((line, value(line)?))).collect();
+    let values: Vec<_> = stderr.lines().filter_map(|line| Some((line, value(line)?))).collect();
     let says = |value: &str, name: &str| words(value).any(|word| word == name.to_lowercase());
-    if said.iter().any(|(_, value)| says(value, name)) {
+    if values.iter().any(|(_, value)| says(value, name)) {
         return Ok(());
     }
-    match said.iter().find(|(_, value)| claimed.iter().any(|other| says(value, other))) {
+    match values.iter().find(|(_, value)| claimed.iter().any(|other| says(value, other))) {
         Some((line, _)) => Err(format!("the server says {:?}; expected {name}", line.trim())),
         None => Ok(()),
     }

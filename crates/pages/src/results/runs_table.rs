@@ -13,7 +13,7 @@ use quiclab_trace::{RunColumn, write_runs};
 use quiclab_units::{ByteCount, Duration, Rate};
 use serde_json::Value;
 
-/// Its name, beside the report.
+/// Name of the file in the folder of a report.
 pub const RUNS_FILE: &str = "runs.parquet";
 
 /// A row.
@@ -24,7 +24,7 @@ pub struct TableRow<'a> {
     pub run: &'a AnyRun,
     /// What it was made with.
     pub versions: &'a Versions,
-    /// Its metrics, or why it failed.
+    /// Metrics of the run, or why it failed.
     pub outcome: Result<&'a Measured, &'a str>,
 }
 
@@ -111,8 +111,8 @@ fn withheld(measured: &Measured) -> String {
         Measured::Transfer(measured) => &measured.withheld,
         Measured::Models(measured) => &measured.withheld,
     };
-    let told = all.iter().map(|withheld| format!("{}: {}", withheld.metrics.join(", "), withheld.reason));
-    told.collect::<Vec<_>>().join("; ")
+    let reasons = all.iter().map(|withheld| format!("{}: {}", withheld.metrics.join(", "), withheld.reason));
+    reasons.collect::<Vec<_>>().join("; ")
 }
 
 /// Reads a quantity as a number, if the text is one.

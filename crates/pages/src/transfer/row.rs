@@ -30,7 +30,7 @@ pub struct Row {
     pub is_dropped: Option<bool>,
     /// Time from this tap to the one behind the bottleneck.
     pub behind_bottleneck_after_ns: Option<u64>,
-    /// Its QUIC packets and frames, in words.
+    /// QUIC packets and frames of the datagram, in words.
     pub content: String,
 }
 

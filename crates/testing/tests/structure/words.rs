@@ -49,7 +49,7 @@ const VAGUE: &[(&str, &str)] = &[
     ("Seen", "content interop metrics quiclab record scan sim testbed"),
     ("beside", "experiment interop report testbed trace trials wire"),
     ("heard", "agent quiclab testbed"),
-    ("looks", "agent experiment quiclab report supplies"),
+    ("looks", "agent experiment pages quiclab report supplies"),
     ("said", "agent experiment interop metrics perf quiclab record report scan supplies testbed testing"),
     ("told", "experiment quiclab record scan sim supplies testbed trials"),
     ("usual", "agent experiment metrics quiclab report scan testbed trials units wire"),
