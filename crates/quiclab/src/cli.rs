@@ -37,7 +37,7 @@ use quiclab_units::{ByteCount, Duration};
 pub use ab::AbArguments;
 pub use advise::{AdviseArguments, AdviseCheckArguments, AdviseQuestion, InstantAckArguments};
 pub use bundle::{BundleArguments, VerifyArguments};
-pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
+pub use cache::{CacheAction, CacheArguments};
 pub use campaign::CampaignArguments;
 pub use groups::command;
 pub use help::{CompletionsArguments, HelpArguments};
@@ -55,9 +55,11 @@ pub use scan::{
 use shared::{Output, StackOptions};
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
-pub use tools::{KernelAction, KernelArguments, KernelBuildArguments, KernelListArguments, Tool, ToolsArguments};
+pub use tools::{KernelAction, Tool, ToolsArguments};
 
 use shared::parse_positive;
+
+use crate::verbs::check::Form;
 
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
 #[derive(Debug, Parser)]
@@ -230,6 +232,17 @@ pub struct CheckArguments {
     pub markdown: bool,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl CheckArguments {
+    /// Returns how to print what was found.
+    pub fn form(&self) -> Form {
+        match (self.output.json, self.markdown) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Markdown,
+            (false, false) => Form::Text,
+        }
+    }
 }
 
 const CHECK_HELP: &str = "\

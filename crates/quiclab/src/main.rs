@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use cli::{Cli, RunArguments, Tool, ToolsArguments, Verb, completion, manual};
+use cli::{CacheAction, Cli, KernelAction, RunArguments, StacksAction, Tool, ToolsArguments, Verb, completion, manual};
 use session::signals;
 use verbs::{
     ab, advise, analyze, bundle, cache, campaign, check, diff, doctor, help, interop, kernel, look, packets, perf,
@@ -56,21 +56,35 @@ fn main() -> ExitCode {
         Verb::Advise(arguments) => advise::advise(&arguments),
         Verb::Scan(arguments) => scan::scan(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
-        Verb::Check(arguments) => check::check(&arguments),
+        Verb::Check(arguments) => check::check(&arguments.folders, arguments.strict, arguments.form()),
         Verb::Ab(arguments) => ab::ab(&arguments.resolve()),
-        Verb::Diff(arguments) => diff::diff(&arguments),
+        Verb::Diff(arguments) => diff::diff(&arguments.records, arguments.page.as_deref(), arguments.output.json),
         Verb::Bundle(arguments) => bundle::bundle(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),
-        Verb::Cache(arguments) => cache::cache(&arguments),
-        Verb::Stacks(arguments) => stacks::stacks(&arguments),
+        Verb::Cache(arguments) => match arguments.action {
+            None => cache::list(arguments.output.json),
+            Some(CacheAction::List(of)) => cache::list(of.output.json),
+            Some(CacheAction::Prune(of)) => cache::prune(of.keep, of.dry_run, of.output.json),
+            Some(CacheAction::Remove(of)) => cache::remove(&of.names, of.output.json),
+        },
+        Verb::Stacks(arguments) => match arguments.action {
+            StacksAction::List(of) => stacks::list::list(&of.names, &of.stacks.request(), of.output.json),
+            StacksAction::Build(of) => stacks::build::build(&of.names, &of.stacks.request(), of.output.json),
+            StacksAction::Check(of) => stacks::check::check(&of),
+            StacksAction::Try(of) => stacks::trial::trial(&of),
+            StacksAction::Import(of) => stacks::import::import(&of),
+        },
         Verb::Interop(arguments) => interop::interop(&arguments),
         Verb::Help(arguments) => help::help(&arguments.topic),
         Verb::Completions(arguments) => completion::completions(arguments.shell),
         Verb::Tools(arguments) => match arguments.tool {
             Tool::Perform(arguments) => perform::perform(&arguments),
             Tool::Prepare(arguments) => prepare::prepare(&arguments),
-            Tool::Kernel(arguments) => kernel::kernel(&arguments),
+            Tool::Kernel(arguments) => match arguments.action {
+                KernelAction::List(of) => kernel::list(&of.stacks.request(), of.output.json),
+                KernelAction::Build(of) => kernel::build(&of.stacks.request(), of.again, of.output.json),
+            },
             Tool::Man(arguments) => manual::write(&arguments.folder),
         },
     };

@@ -73,8 +73,9 @@ pub fn bundle(arguments: &BundleArguments) -> Result<u8> {
     let aside = aside.with_context(|| parent.shown())?;
     let mut writer = Writer::new(BufWriter::new(aside), &folder_name(&about.experiment))?;
     writer.add_bytes("README.md", metadata::readme(&about, &experiment).as_bytes())?;
-    writer.add_bytes("CITATION.cff", metadata::citation(&about, arguments).as_bytes())?;
-    writer.add_bytes(".zenodo.json", metadata::zenodo(&about, arguments).as_bytes())?;
+    let (authors, licence) = (&arguments.author[..], arguments.licence.as_deref());
+    writer.add_bytes("CITATION.cff", metadata::citation(&about, authors, licence).as_bytes())?;
+    writer.add_bytes(".zenodo.json", metadata::zenodo(&about, authors, licence).as_bytes())?;
     writer.add_bytes("LICENCES.md", metadata::licences(&about).as_bytes())?;
     writer.add_bytes(BUNDLE_FILE, (serde_json::to_string_pretty(&about)? + "\n").as_bytes())?;
     let mut files: BTreeMap<String, PathBuf> = experiment;

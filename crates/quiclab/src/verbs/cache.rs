@@ -4,27 +4,16 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use quiclab_testbed::cache::{Cache, Pruned, Thing};
+use quiclab_units::ByteCount;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments},
-    terminal::output,
-};
+use crate::terminal::output;
 
-/// Does what is asked with the cache.
+/// Prints what the cache has.
 ///
 /// # Errors
-/// As each action.
-pub fn cache(arguments: &CacheArguments) -> Result<u8> {
-    match &arguments.action {
-        None => list(arguments.output.json),
-        Some(CacheAction::List(CacheListArguments { output })) => list(output.json),
-        Some(CacheAction::Prune(arguments)) => prune(arguments),
-        Some(CacheAction::Remove(arguments)) => remove(arguments),
-    }
-}
-
-fn list(as_json: bool) -> Result<u8> {
+/// Where the cache cannot be read.
+pub fn list(as_json: bool) -> Result<u8> {
     let cache = Cache::from_environment()?;
     let things = cache.things()?;
     let bytes: u64 = things.iter().map(|thing| thing.bytes).sum();
@@ -45,46 +34,53 @@ fn list(as_json: bool) -> Result<u8> {
     Ok(0)
 }
 
-fn prune(arguments: &CachePruneArguments) -> Result<u8> {
-    let pruned = Cache::from_environment()?.prune(arguments.keep.as_bytes(), arguments.dry_run)?;
-    if arguments.output.json {
+/// Removes what was not used for longest, until the cache takes no more than `keep`; a dry run only prints it.
+///
+/// # Errors
+/// Where the cache cannot be read or changed.
+pub fn prune(keep: ByteCount, is_dry_run: bool, as_json: bool) -> Result<u8> {
+    let pruned = Cache::from_environment()?.prune(keep.as_bytes(), is_dry_run)?;
+    if as_json {
         let rows = |things: &[Thing]| things.iter().map(row).collect::<Vec<_>>();
         let all = json!({
-            "dry_run": arguments.dry_run,
+            "dry_run": is_dry_run,
             "removed": rows(&pruned.removed),
             "in_use": rows(&pruned.in_use),
             "bytes_left": pruned.bytes_left,
         });
         output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
     } else {
-        let verb = if arguments.dry_run { "would remove" } else { "removed" };
+        let verb = if is_dry_run { "would remove" } else { "removed" };
         let line = |thing: &Thing| format!("{verb} {} ({})\n", thing.name, size(thing.bytes));
         output::print(&pruned.removed.iter().map(line).collect::<String>())?;
-        status!("quiclab: {}", summary(&pruned, arguments));
+        status!("quiclab: {}", summary(&pruned, keep, is_dry_run));
     }
     Ok(0)
 }
 
-fn summary(pruned: &Pruned, arguments: &CachePruneArguments) -> String {
-    let keep = arguments.keep.as_bytes();
+fn summary(pruned: &Pruned, keep: ByteCount, is_dry_run: bool) -> String {
     let mut text = format!("the cache takes {} of the disk", size(pruned.bytes_left));
-    if arguments.dry_run {
+    if is_dry_run {
         text = format!("{text} afterwards");
     }
-    if pruned.bytes_left > keep {
+    if pruned.bytes_left > keep.as_bytes() {
         let names: Vec<_> = pruned.in_use.iter().map(|thing| thing.name.as_str()).collect();
         let why = match &names[..] {
             [] => "what is left are imported stacks, which quiclab cache remove removes by name".to_owned(),
             names => format!("processes use {}", names.join(", ")),
         };
-        text = format!("{text}, more than --keep {}: {why}", arguments.keep);
+        text = format!("{text}, more than --keep {keep}: {why}");
     }
     text
 }
 
-fn remove(arguments: &CacheRemoveArguments) -> Result<u8> {
-    let removed = Cache::from_environment()?.remove(&arguments.names)?;
-    if arguments.output.json {
+/// Removes things by name.
+///
+/// # Errors
+/// An unknown name, or a thing that is in use.
+pub fn remove(names: &[String], as_json: bool) -> Result<u8> {
+    let removed = Cache::from_environment()?.remove(names)?;
+    if as_json {
         let rows: Vec<_> = removed.iter().map(row).collect();
         output::print(&(serde_json::to_string_pretty(&json!({ "removed": rows }))? + "\n"))?;
     } else {

@@ -15,34 +15,42 @@ use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::CheckArguments,
-    terminal::{output, progress},
-};
+use crate::terminal::{output, progress};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
 /// Results lie no deeper below a folder that is named.
 const DEEPEST: usize = 6;
 
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Words for people.
+    Text,
+    /// A Markdown table.
+    Markdown,
+    /// JSON.
+    Json,
+}
+
 /// Judges the expectations of all results below some folders. Returns how many do not hold, at most [`MOST_FAILURES`].
 ///
 /// # Errors
 /// Where there are no results, or a record cannot be read.
-pub fn check(arguments: &CheckArguments) -> Result<u8> {
+pub fn check(folders: &[PathBuf], strict: bool, form: Form) -> Result<u8> {
     let mut places = Vec::new();
-    for folder in &arguments.folders {
+    for folder in folders {
         places.extend(find_results(folder)?);
     }
     let mut all = Vec::new();
     let mut counts = Counts::default();
-    if arguments.markdown {
+    if form == Form::Markdown {
         output::print(FINDINGS_HEAD)?;
     }
     for place in &places {
         let Judged { experiment, findings: found, left_out, failed_runs, warnings } = judge(place)?;
-        found.iter().for_each(|finding| counts.add(finding, arguments.strict));
-        if arguments.output.json {
+        found.iter().for_each(|finding| counts.add(finding, strict));
+        if form == Form::Json {
             all.push(json!({
                 "folder": place.display().to_string(),
                 "experiment": experiment,
@@ -53,7 +61,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
             }));
             continue;
         }
-        if arguments.markdown {
+        if form == Form::Markdown {
             output::print(&findings_as_rows(&experiment, &found))?;
             continue;
         }
@@ -69,7 +77,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
         }
         output::print(&(text + "\n"))?;
     }
-    if arguments.output.json {
+    if form == Form::Json {
         let summary = json!({
             "results": Value::Array(all),
             "judged": counts.all,
@@ -78,7 +86,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
             "wrong": counts.wrong,
         });
         output::print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
-    } else if arguments.markdown {
+    } else if form == Form::Markdown {
         output::print(&format!("\n{}.\n", counts.in_words()))?;
     } else {
         output::print(&(counts.in_words() + "\n"))?;

@@ -20,7 +20,7 @@ use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
 use serde_json::json;
 
-use crate::{cli::DiffArguments, terminal::output};
+use crate::terminal::output;
 
 /// Packets shown before the one at which the records part.
 const BEFORE: usize = 3;
@@ -29,17 +29,17 @@ const BEFORE: usize = 3;
 ///
 /// # Errors
 /// Where a record cannot be read.
-pub fn diff(arguments: &DiffArguments) -> Result<u8> {
-    let paths = two(&arguments.records)?;
+pub fn diff(records: &[PathBuf], page: Option<&Path>, as_json: bool) -> Result<u8> {
+    let paths = two(records)?;
     let loaded = [AnyRecord::load(paths[0])?, AnyRecord::load(paths[1])?];
     let made = made_with(&loaded[0], &loaded[1]);
     let records = match loaded {
         [AnyRecord::Transfer(one), AnyRecord::Transfer(other)] => [*one, *other],
-        [AnyRecord::Models(_), AnyRecord::Models(_)] if arguments.page.is_some() => {
+        [AnyRecord::Models(_), AnyRecord::Models(_)] if page.is_some() => {
             bail!("diff: --page shows packets, which records of models do not have\nhint: leave it out");
         }
         [AnyRecord::Models(one), AnyRecord::Models(other)] => {
-            return models::diff(arguments, paths, [&one, &other], &made);
+            return models::diff(as_json, paths, [&one, &other], &made);
         }
         [one, other] => bail!(
             "diff: found a record of a {} and one of a {}, expected two of the same workload",
@@ -53,13 +53,13 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
     let [left, right] = &seen;
     let parting = sequence::first_difference(left, right);
     let parting_content = sequence::first_difference_in_content(left, right);
-    if let Some(page) = &arguments.page {
+    if let Some(page) = page {
         let page = page::write_both(paths, page)?;
         let place = parting.and_then(|(number, _)| left.get(number).or_else(|| right.get(number)));
         let place = place.map_or_else(String::new, |packet| format!("#time={:.6}", packet.time_ns as f64 / 1e9));
         status!("both transfers over time: {}{place}", page.shown());
     }
-    if arguments.output.json {
+    if as_json {
         let at = |place: Option<(usize, Difference)>| {
             place.map(|(number, difference)| {
                 json!({ "packet": number + 1, "in": difference.word(), "one": left.get(number), "other": right.get(number) })

@@ -4,16 +4,18 @@ use std::time::Instant;
 
 use anyhow::Result;
 use quiclab_experiment::PATCHED_KERNEL;
-use quiclab_testbed::vm::{
-    kernel::{self, Kernel},
-    kernel_build::COMMAND,
-    testbed::paced_kernel,
+use quiclab_testbed::{
+    stack_store::StackRequest,
+    vm::{
+        kernel::{self, Kernel},
+        kernel_build::COMMAND,
+        testbed::paced_kernel,
+    },
 };
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    cli::{KernelAction, KernelArguments, KernelBuildArguments, KernelListArguments},
     session::{laboratory::open, signals},
     terminal::output,
 };
@@ -31,19 +33,12 @@ struct Row {
     command: &'static str,
 }
 
-/// Does what is asked with the kernels.
+/// Prints the kernels that experiments may ask for.
 ///
 /// # Errors
-/// As each action.
-pub fn kernel(arguments: &KernelArguments) -> Result<u8> {
-    match &arguments.action {
-        KernelAction::List(arguments) => list(arguments),
-        KernelAction::Build(arguments) => build(arguments),
-    }
-}
-
-fn list(arguments: &KernelListArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
+/// Where the cache or the source of the patched kernel cannot be read.
+pub fn list(stacks: &StackRequest, as_json: bool) -> Result<u8> {
+    let laboratory = open(stacks, signals::stop_flag()?)?;
     let mut rows = Vec::new();
     for name in kernel::names() {
         let (found, command) = match name {
@@ -53,7 +48,7 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
         let version = found.map(|kernel| kernel.version()).transpose()?;
         rows.push(Row { kernel: name, cached: version.is_some(), version, command });
     }
-    if arguments.output.json {
+    if as_json {
         output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
     } else {
         output::print(&(table(&rows) + "\n"))?;
@@ -61,18 +56,22 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
     Ok(0)
 }
 
-fn build(arguments: &KernelBuildArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
+/// Builds the patched kernel, unless the cache has it; `again` builds it even then.
+///
+/// # Errors
+/// A missing program or source, or a build that fails.
+pub fn build(stacks: &StackRequest, again: bool, as_json: bool) -> Result<u8> {
+    let laboratory = open(stacks, signals::stop_flag()?)?;
     let start = Instant::now();
     let say = |text: &str| status!("quiclab: kernel {PATCHED_KERNEL}: {text}");
     let (kernel, built) = paced_kernel(&laboratory.stack_store)?.build(
         &laboratory.stack_store.cache,
-        arguments.again,
+        again,
         &laboratory.stack_store.stop,
         &say,
     )?;
     let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());
-    if arguments.output.json {
+    if as_json {
         let row = json!({ "kernel": PATCHED_KERNEL, "version": version, "built": built, "seconds": seconds });
         output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
     } else {

@@ -37,6 +37,37 @@ const IMPURE_FILES: &[(&str, &str)] = &[
     ("crates/trace/src/writer.rs", "std::fs"),
 ];
 
+/// Files and folders of verbs that take arguments as they were parsed instead of plain values. Only ever remove one.
+const TAKE_ARGUMENTS: &[&str] = &[
+    "verbs/advise.rs",
+    "verbs/advise/",
+    "verbs/analyze.rs",
+    "verbs/analyze/",
+    "verbs/bundle.rs",
+    "verbs/doctor.rs",
+    "verbs/interop.rs",
+    "verbs/interop/",
+    "verbs/look.rs",
+    "verbs/packets.rs",
+    "verbs/perf.rs",
+    "verbs/perf/",
+    "verbs/perform.rs",
+    "verbs/perform/",
+    "verbs/prepare.rs",
+    "verbs/report.rs",
+    "verbs/scan.rs",
+    "verbs/scan/",
+    "verbs/stacks/check.rs",
+    "verbs/stacks/implementations.rs",
+    "verbs/stacks/import.rs",
+    "verbs/stacks/trial.rs",
+    "verbs/verify.rs",
+    "verbs/verify/",
+];
+
+/// Shows the command line's own help, so it has to know it.
+const SHOWS_HELP: &str = "verbs/help.rs";
+
 /// Whether the file holds nothing but tests.
 fn is_for_tests(path: &Path) -> bool {
     path.iter().any(|part| part == "tests" || part == "tests.rs")
@@ -82,6 +113,21 @@ fn only_the_command_line_knows_the_parser_of_arguments() {
         found.is_empty(),
         "{found:?}: what a verb does takes values of its own types, so that a test or another verb can call it; put what reads \
          arguments into crates/quiclab/src/cli"
+    );
+}
+
+#[test]
+fn verbs_take_plain_values() {
+    let found = that_name(&sources(false), &crates(), &["crate::cli"]);
+    let below = found.iter().filter_map(|(path, _)| path.strip_prefix("crates/quiclab/src/"));
+    let named: Vec<_> = below.filter(|path| path.starts_with("verbs/") || path.starts_with("settings/")).collect();
+    assert!(named.contains(&SHOWS_HELP), "{named:?}: is the search for them broken?");
+    let is_excepted = |path: &str| path == SHOWS_HELP || TAKE_ARGUMENTS.iter().any(|name| path.starts_with(name));
+    let wrong: Vec<_> = named.iter().filter(|path| !is_excepted(path)).collect();
+    assert!(
+        wrong.is_empty(),
+        "{wrong:?}: they use crate::cli, but verbs and settings take plain values; let main.rs or crates/quiclab/src/cli take \
+         arguments apart"
     );
 }
 

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf};
 use serde_json::json;
 
 use super::About;
-use crate::cli::BundleArguments;
 
 /// Stands where nobody named an author.
 const NOBODY: &str = "unknown";
@@ -54,11 +53,11 @@ pub fn readme(about: &About, experiment: &BTreeMap<String, PathBuf>) -> String {
 }
 
 /// CITATION.cff, version 1.2.0 of the Citation File Format.
-pub fn citation(about: &About, arguments: &BundleArguments) -> String {
+pub fn citation(about: &About, authors: &[String], licence: Option<&str>) -> String {
     let mut text =
         String::from("cff-version: 1.2.0\nmessage: If you use these data, please cite them.\ntype: dataset\n");
     let _ = writeln!(text, "title: {}\nauthors:", quoted(&about.title));
-    for author in authors(arguments) {
+    for author in or_nobody(authors) {
         match author.split_once(',') {
             Some((family, bounded_input)) => {
                 let _ = writeln!(
@@ -73,7 +72,7 @@ pub fn citation(about: &About, arguments: &BundleArguments) -> String {
             }
         }
     }
-    if let Some(licence) = &arguments.licence {
+    if let Some(licence) = licence {
         let _ = writeln!(text, "license: {}", quoted(licence));
     }
     text.push_str("keywords:\n  - QUIC\n  - network measurement\n  - quiclab\n");
@@ -81,7 +80,7 @@ pub fn citation(about: &About, arguments: &BundleArguments) -> String {
 }
 
 /// `.zenodo.json`, from which Zenodo fills its form.
-pub fn zenodo(about: &About, arguments: &BundleArguments) -> String {
+pub fn zenodo(about: &About, authors: &[String], licence: Option<&str>) -> String {
     let mut all = json!({
         "title": about.title,
         "upload_type": "dataset",
@@ -89,10 +88,10 @@ pub fn zenodo(about: &About, arguments: &BundleArguments) -> String {
             "Records of the experiment {}, made with quiclab {} by: {}",
             about.experiment, about.quiclab, about.command
         ),
-        "creators": authors(arguments).iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
+        "creators": or_nobody(authors).iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
         "keywords": ["QUIC", "network measurement", "quiclab"],
     });
-    if let Some(licence) = &arguments.licence {
+    if let Some(licence) = licence {
         all["license"] = json!(licence.to_lowercase());
     }
     format!("{all:#}\n")
@@ -111,8 +110,8 @@ pub fn licences(about: &About) -> String {
     text
 }
 
-fn authors(arguments: &BundleArguments) -> Vec<String> {
-    if arguments.author.is_empty() { vec![NOBODY.to_owned()] } else { arguments.author.clone() }
+fn or_nobody(authors: &[String]) -> Vec<String> {
+    if authors.is_empty() { vec![NOBODY.to_owned()] } else { authors.to_vec() }
 }
 
 /// A scalar of YAML in double quotes, which JSON's strings are.
@@ -122,17 +121,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::cli::{Cli, Verb};
-
-    fn arguments(words: &[&str]) -> BundleArguments {
-        match Cli::try_parse_from([&["quiclab", "bundle", "DIR", "out.zip"], words].concat()).unwrap().verb {
-            Verb::Bundle(arguments) => arguments,
-            _ => unreachable!("the verb is bundle"),
-        }
-    }
 
     fn about() -> About {
         About {
@@ -150,15 +139,14 @@ mod tests {
 
     #[test]
     fn the_citation_names_authors_and_quotes_what_yaml_would_take_apart() {
-        let text =
-            citation(&about(), &arguments(&["--author", "Doe, Jane", "--author", "A Group", "--licence", "CC-BY-4.0"]));
+        let text = citation(&about(), &["Doe, Jane".to_owned(), "A Group".to_owned()], Some("CC-BY-4.0"));
         assert!(text.contains("title: \"One \\\"transfer\\\": 1 MiB\"\n"), "{text}");
         assert!(
             text.contains("  - family-names: \"Doe\"\n    given-names: \"Jane\"\n  - name: \"A Group\"\n"),
             "{text}"
         );
         assert!(text.contains("license: \"CC-BY-4.0\"\n"), "{text}");
-        assert!(citation(&about(), &arguments(&[])).contains("  - name: \"unknown\"\n"));
+        assert!(citation(&about(), &[], None).contains("  - name: \"unknown\"\n"));
     }
 
     #[test]
@@ -173,8 +161,7 @@ mod tests {
 
     #[test]
     fn zenodo_gets_json_with_what_it_requires() {
-        let value: serde_json::Value =
-            serde_json::from_str(&zenodo(&about(), &arguments(&["--licence", "CC-BY-4.0"]))).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&zenodo(&about(), &[], Some("CC-BY-4.0"))).unwrap();
         assert_eq!((&value["upload_type"], &value["license"]), (&json!("dataset"), &json!("cc-by-4.0")));
         assert_eq!(value["creators"][0]["name"], "unknown");
     }

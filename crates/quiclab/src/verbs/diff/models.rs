@@ -7,7 +7,7 @@ use quiclab_experiment::scenario::TIME;
 use quiclab_record::{ModelsMetrics, ModelsRecord};
 use serde_json::{Value, json};
 
-use crate::{cli::DiffArguments, terminal::output};
+use crate::terminal::output;
 
 /// Metrics that differ are named up to this number; the others are counted.
 const MOST_METRICS: usize = 12;
@@ -28,7 +28,7 @@ struct FirstDifference {
 /// # Errors
 /// Where nothing can be printed.
 pub fn diff(
-    arguments: &DiffArguments,
+    as_json: bool,
     paths: [&Path; 2],
     records: [&ModelsRecord; 2],
     made: &BTreeMap<String, [String; 2]>,
@@ -37,7 +37,7 @@ pub fn diff(
     let metrics = differing_metrics(one, other);
     let first = first_difference(one, other);
     let is_same = metrics.is_empty() && first.is_none() && one.end == other.end && one.events == other.events;
-    if arguments.output.json {
+    if as_json {
         let first = first
             .as_ref()
             .map(|first| json!({ "interval": first.interval + 1, "until_s": first.until_s, "series": first.series }));

@@ -6,11 +6,10 @@ use std::{
 };
 
 use anyhow::Result;
-use quiclab_testbed::stack::Made;
+use quiclab_testbed::{stack::Made, stack_store::StackRequest};
 use serde_json::json;
 
 use crate::{
-    cli::StacksBuildArguments,
     session::{laboratory::open, signals},
     terminal::output,
 };
@@ -19,9 +18,9 @@ use crate::{
 ///
 /// # Errors
 /// An unknown name, or an interruption.
-pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
-    let names: Vec<_> = match &arguments.names[..] {
+pub fn build(asked: &[String], stacks: &StackRequest, as_json: bool) -> Result<u8> {
+    let laboratory = open(stacks, signals::stop_flag()?)?;
+    let names: Vec<_> = match asked {
         [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
@@ -33,7 +32,7 @@ pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
     for name in &names {
         let start = Instant::now();
         // Stacks that are asked for by name are built again with --rebuild even if --stack is there for another one.
-        let built = if arguments.names.is_empty() { laboratory.build(name) } else { laboratory.build_named(name) };
+        let built = if asked.is_empty() { laboratory.build(name) } else { laboratory.build_named(name) };
         let (outcome, error) = match built {
             Ok(stack) => (Some(stack.made), None),
             Err(error) if signals::is_interruption(&error) => return Err(error),
@@ -41,7 +40,7 @@ pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
         };
         let seconds = start.elapsed().as_secs_f64();
         failed += usize::from(error.is_some());
-        if !arguments.output.json {
+        if !as_json {
             let outcome = match (&outcome, &error) {
                 (Some(Made::Before { origin: Some(origin), .. }), _) => origin.to_string(),
                 (Some(Made::Before { at, from, .. }), _) => format!("from the cache{}", since(*at, from.as_deref())),
@@ -59,7 +58,7 @@ pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
             "stack": name, "seconds": seconds, "from_cache": from_cache, "origin": origin, "error": error,
         }));
     }
-    if arguments.output.json {
+    if as_json {
         output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
     }
     Ok(failed.min(99) as u8)

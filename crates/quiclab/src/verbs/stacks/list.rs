@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use quiclab_experiment::{first_acks, stack::StackManifest};
-use quiclab_testbed::{cache::Origin, stack::BuiltStack};
+use quiclab_testbed::{cache::Origin, stack::BuiltStack, stack_store::StackRequest};
 use serde::Serialize;
 
 use crate::{
-    cli::StacksListArguments,
     session::{laboratory::open, signals},
     terminal::output,
 };
@@ -17,15 +16,15 @@ use crate::{
 ///
 /// # Errors
 /// Where there are none, or a manifest is wrong.
-pub fn list(arguments: &StacksListArguments) -> Result<u8> {
-    let laboratory = open(&arguments.stacks.request(), signals::stop_flag()?)?;
-    let chosen: Vec<_> = match &arguments.names[..] {
+pub fn list(names: &[String], stacks: &StackRequest, as_json: bool) -> Result<u8> {
+    let laboratory = open(stacks, signals::stop_flag()?)?;
+    let chosen: Vec<_> = match names {
         [] => laboratory.stack_store.usual().collect(),
         names => names.iter().map(|name| Ok(&laboratory.stack_store.source(name)?.manifest)).collect::<Result<_>>()?,
     };
-    if arguments.output.json {
+    if as_json {
         output::print(&(serde_json::to_string_pretty(&chosen)? + "\n"))?;
-    } else if arguments.names.is_empty() {
+    } else if names.is_empty() {
         output::print(&table(&chosen))?;
     } else {
         let texts = chosen.into_iter().map(|manifest| {
