@@ -41,7 +41,7 @@ pub use cache::{CacheAction, CacheArguments};
 pub use campaign::CampaignArguments;
 pub use groups::command;
 pub use help::{CompletionsArguments, HelpArguments};
-pub use import::{RoleChoice, StacksImportArguments};
+pub use import::StacksImportArguments;
 pub use look::LookArguments;
 pub use packets::PacketsArguments;
 pub use perf::PerfArguments;
@@ -59,7 +59,10 @@ pub use tools::{KernelAction, Tool, ToolsArguments};
 
 use shared::parse_positive;
 
-use crate::verbs::check::Form;
+use crate::{
+    settings::{AnalyzeSettings, DoctorSettings, InteropSettings, ReportSettings},
+    verbs::check::Form,
+};
 
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
 #[derive(Debug, Parser)]
@@ -173,6 +176,28 @@ pub struct AnalyzeArguments {
     pub output: Output,
 }
 
+impl AnalyzeArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> AnalyzeSettings {
+        AnalyzeSettings {
+            files: self.files,
+            keys: self.keys,
+            qlog: self.qlog,
+            planned: self.planned,
+            server_port: self.server_port,
+            train_threshold: self.train_threshold,
+            window: self.window,
+            response_size: self.response_size,
+            merge_interfaces: self.merge_interfaces,
+            threads: self.threads,
+            parquet: self.parquet,
+            html: self.html,
+            ladder: self.ladder,
+            json: self.output.json,
+        }
+    }
+}
+
 const ANALYZE_HELP: &str = "\
 Examples:
   quiclab analyze capture.pcapng                          every flow, using headers and any keys in the file
@@ -206,6 +231,21 @@ pub struct ReportArguments {
     pub parquet: bool,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl ReportArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> ReportSettings {
+        ReportSettings {
+            folder: self.folder,
+            markdown: self.markdown,
+            ladders: self.ladders,
+            pages: self.pages,
+            figures: self.figures,
+            parquet: self.parquet,
+            json: self.output.json,
+        }
+    }
 }
 
 const REPORT_HELP: &str = "\
@@ -287,6 +327,19 @@ pub struct DoctorArguments {
     pub output: Output,
 }
 
+impl DoctorArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> DoctorSettings {
+        DoctorSettings {
+            cache: self.cache,
+            records: self.records,
+            hosts: self.hosts,
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        }
+    }
+}
+
 /// Arguments of `quiclab stacks`.
 #[derive(Debug, Args)]
 pub struct StacksArguments {
@@ -366,6 +419,24 @@ pub struct InteropArguments {
     pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl InteropArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> InteropSettings {
+        InteropSettings {
+            server: self.server,
+            client: self.client,
+            case: self.case,
+            implementations: self.implementations,
+            seed: self.seed,
+            jobs: self.jobs,
+            out: self.out,
+            wall_timeout: std::time::Duration::from_secs(self.wall_timeout),
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        }
+    }
 }
 
 const INTEROP_HELP: &str = "\

@@ -1,4 +1,4 @@
-//! What each verb does: one file per verb. None uses the command line; `main.rs` hands over what it asked for.
+//! What each verb does: one file per verb. `main.rs` hands over plain values of what the command line asks for.
 
 pub mod ab;
 pub mod advise;

@@ -1,11 +1,11 @@
 //! Arguments of `quiclab bundle` and `quiclab verify`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 
 use super::shared::{Output, StackOptions};
-use crate::settings::WALL_TIMEOUT;
+use crate::settings::{BundleSettings, VerifySettings, WALL_TIMEOUT};
 
 /// Arguments of `quiclab bundle`.
 #[derive(Debug, Args)]
@@ -35,6 +35,22 @@ pub struct BundleArguments {
     pub output: Output,
 }
 
+impl BundleArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> BundleSettings {
+        BundleSettings {
+            results: self.results,
+            out: self.out,
+            with_captures: self.with_captures,
+            experiment: self.experiment,
+            author: self.author,
+            licence: self.licence,
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        }
+    }
+}
+
 const BUNDLE_HELP: &str = "\
 Examples:
   quiclab bundle results/examples/first first.zip
@@ -61,6 +77,19 @@ pub struct VerifyArguments {
     pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl VerifyArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> VerifySettings {
+        VerifySettings {
+            record: self.record,
+            sample: self.sample,
+            wall_timeout: Duration::from_secs(self.wall_timeout),
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        }
+    }
 }
 
 const VERIFY_HELP: &str = "\

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use quiclab_experiment::{run::Http, stack::Role};
+use clap::{Args, ValueEnum, builder::PossibleValue};
+use quiclab_experiment::run::Http;
 
 use super::shared::{Output, StackOptions};
+use crate::settings::{RoleChoice, StacksImportSettings};
 
 /// Arguments of `quiclab stacks import`.
 #[derive(Debug, Args)]
@@ -35,6 +36,22 @@ pub struct StacksImportArguments {
     pub output: Output,
 }
 
+impl StacksImportArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> StacksImportSettings {
+        StacksImportSettings {
+            archive: self.archive,
+            implementations: self.implementations,
+            name: self.name,
+            role: self.role,
+            http: self.http,
+            cases: self.cases,
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        }
+    }
+}
+
 const IMPORT_HELP: &str = "\
 Examples:
   docker save example/endpoint:latest > endpoint.tar && quiclab stacks import endpoint.tar
@@ -43,26 +60,17 @@ Examples:
 
 Guide: docs/guides/interop-runner-images.md. Exit status: 0 success; with --implementations the number of images that could not be imported, at most 99; 125 on any other error.";
 
-/// Roles of an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RoleChoice {
-    /// Server and client.
-    Both,
-    /// The server alone.
-    Server,
-    /// The client alone.
-    Client,
-}
+impl ValueEnum for RoleChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Both, Self::Server, Self::Client]
+    }
 
-impl RoleChoice {
-    /// The roles.
-    pub fn roles(self) -> &'static [Role] {
-        match self {
-            Self::Both => &[Role::Server, Role::Client],
-            Self::Server => &[Role::Server],
-            Self::Client => &[Role::Client],
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Both => PossibleValue::new("both").help("Server and client"),
+            Self::Server => PossibleValue::new("server").help("The server alone"),
+            Self::Client => PossibleValue::new("client").help("The client alone"),
+        })
     }
 }
 

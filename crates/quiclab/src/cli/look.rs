@@ -6,6 +6,7 @@ use clap::Args;
 use quiclab_units::Duration;
 
 use super::shared::Output;
+use crate::settings::LookSettings;
 
 /// Arguments of `quiclab look`.
 #[derive(Debug, Args)]
@@ -37,6 +38,23 @@ pub struct LookArguments {
     pub html: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl LookArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> LookSettings {
+        LookSettings {
+            paths: self.paths,
+            keys: self.keys,
+            qlog: self.qlog,
+            tap: self.tap,
+            server_port: self.server_port,
+            from: self.from,
+            to: self.to,
+            html: self.html,
+            json: self.output.json,
+        }
+    }
 }
 
 const LOOK_HELP: &str = "\

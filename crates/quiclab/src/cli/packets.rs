@@ -6,6 +6,7 @@ use clap::Args;
 use quiclab_units::Duration;
 
 use super::shared::{Output, parse_positive};
+use crate::settings::PacketsSettings;
 
 /// Arguments of `quiclab packets`.
 #[derive(Debug, Args)]
@@ -31,6 +32,21 @@ pub struct PacketsArguments {
     pub server_port: Option<u16>,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl PacketsArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> PacketsSettings {
+        PacketsSettings {
+            path: self.path,
+            around: self.around,
+            span: self.span,
+            tap: self.tap,
+            keys: self.keys,
+            server_port: self.server_port,
+            json: self.output.json,
+        }
+    }
 }
 
 const PACKETS_HELP: &str = "\

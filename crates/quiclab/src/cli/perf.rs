@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quiclab_perf::{Direction, Load, Sizes};
 use quiclab_units::{ByteCount, Rate};
 
 use super::values::parse_sha256;
+use crate::settings::{Cpus, PerfSettings};
 
 /// Arguments of `quiclab perf`.
 #[derive(Debug, Args)]
@@ -129,25 +129,46 @@ pub struct PerfArguments {
     pub json: bool,
 }
 
-/// Where ends run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cpus {
-    /// The server.
-    pub server: usize,
-    /// The clients.
-    pub clients: usize,
-}
-
 impl PerfArguments {
-    /// What is asked of both ends.
-    pub fn load(&self) -> Load {
-        let sizes = Sizes { request_bytes: self.request.as_bytes(), response_bytes: self.response.as_bytes() };
-        match self {
-            Self { bidir: true, .. } => Load::Bidirectional,
-            Self { rps: true, .. } => Load::Requests(sizes),
-            Self { hps: true, .. } => Load::Handshakes,
-            Self { reverse: true, .. } => Load::Bulk(Direction::ServerSends),
-            _ => Load::Bulk(Direction::ClientSends),
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> PerfSettings {
+        PerfSettings {
+            server: self.server,
+            client: self.client,
+            port: self.port,
+            ipv6: self.ipv6,
+            seconds: self.seconds,
+            bytes: self.bytes,
+            streams: self.streams,
+            connections: self.connections,
+            reverse: self.reverse,
+            bidir: self.bidir,
+            rps: self.rps,
+            request: self.request,
+            response: self.response,
+            hps: self.hps,
+            interval: self.interval,
+            repeat: self.repeat,
+            roofline: self.roofline,
+            svg: self.svg,
+            stack: self.stack,
+            client_stack: self.client_stack,
+            tcp: self.tcp,
+            udp: self.udp,
+            rate: self.rate,
+            length: self.length,
+            congestion_control: self.congestion_control,
+            gso: self.gso,
+            pacing: self.pacing,
+            mtu: self.mtu,
+            cpus: self.cpus,
+            pin: self.pin,
+            insecure: self.insecure,
+            authority: self.authority,
+            server_name: self.server_name,
+            folder: self.folder,
+            rebuild: self.rebuild,
+            json: self.json,
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Arguments of `quiclab tools perform`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 
 use super::shared::{Output, StackOptions, testbeds};
-use crate::settings::WALL_TIMEOUT;
+use crate::settings::{PerformSettings, WALL_TIMEOUT};
 
 /// Arguments of `quiclab tools perform`.
 #[derive(Debug, Args)]
@@ -40,6 +40,24 @@ pub struct PerformArguments {
     pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl PerformArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> PerformSettings {
+        PerformSettings {
+            file: self.file,
+            record: self.record,
+            records: self.records,
+            with_parent: self.with_parent,
+            no_build: self.no_build,
+            testbed: self.testbed,
+            wall_timeout: Duration::from_secs(self.wall_timeout),
+            no_wait: self.no_wait,
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        }
+    }
 }
 
 const PERFORM_HELP: &str = "\

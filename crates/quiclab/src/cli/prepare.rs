@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{set::SetOptions, shared::StackOptions, values::parse_sha256};
+use crate::settings::PrepareSettings;
 
 /// Arguments of `quiclab tools prepare`.
 #[derive(Debug, Args)]
@@ -29,6 +30,21 @@ pub struct PrepareArguments {
     pub set: SetOptions,
     #[command(flatten)]
     pub stacks: StackOptions,
+}
+
+impl PrepareArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> PrepareSettings {
+        PrepareSettings {
+            file: self.file,
+            profile: self.profile,
+            from: self.from,
+            sha256: self.sha256,
+            to: self.to,
+            set: self.set.settings,
+            stacks: self.stacks.request(),
+        }
+    }
 }
 
 fn sha256(text: &str) -> Result<String, String> {

@@ -1,10 +1,11 @@
 //! Arguments of `quiclab stacks check`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 
 use super::shared::{Output, StackOptions, testbeds};
+use crate::settings::StacksCheckSettings;
 
 /// Arguments of `quiclab stacks check`.
 #[derive(Debug, Args)]
@@ -35,6 +36,23 @@ pub struct StacksCheckArguments {
     pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl StacksCheckArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> StacksCheckSettings {
+        StacksCheckSettings {
+            names: self.names,
+            claim: self.claim,
+            list: self.list,
+            testbed: self.testbed,
+            jobs: self.jobs,
+            out: self.out,
+            wall_timeout: Duration::from_secs(self.wall_timeout),
+            stacks: self.stacks.request(),
+            json: self.output.json,
+        }
+    }
 }
 
 const CHECK_HELP: &str = "\

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::Output;
+use crate::settings::StacksTrySettings;
 
 /// Arguments of `quiclab stacks try`.
 #[derive(Debug, Args)]
@@ -34,6 +35,22 @@ pub struct StacksTryArguments {
     pub out: PathBuf,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl StacksTryArguments {
+    /// Plain values of the arguments.
+    pub fn resolve(self) -> StacksTrySettings {
+        StacksTrySettings {
+            path: self.path,
+            case: self.case,
+            peer: self.peer,
+            variables: self.variables,
+            rebuild: self.rebuild,
+            capture: self.capture,
+            out: self.out,
+            json: self.output.json,
+        }
+    }
 }
 
 const TRY_HELP: &str = "\

@@ -32,11 +32,11 @@ use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Seg
 use rayon::prelude::*;
 
 use crate::{
-    cli::AnalyzeArguments,
     session::{
         bounded_input::{self, STANDARD_INPUT},
         signals,
     },
+    settings::AnalyzeSettings,
     terminal::{output, progress::BytesProgress},
 };
 
@@ -44,37 +44,34 @@ use crate::{
 ///
 /// # Errors
 /// Where a file cannot be read, or is none of the formats.
-pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
+pub fn analyze(settings: &AnalyzeSettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let mut notes = Vec::new();
-    let key_log = bounded_input::read_key_logs(&arguments.keys)?;
-    let mut trace = match &arguments.parquet {
+    let key_log = bounded_input::read_key_logs(&settings.keys)?;
+    let mut trace = match &settings.parquet {
         Some(folder) => Some(TraceWriter::create(folder)?),
         None => None,
     };
-    if arguments.parquet.is_some() && arguments.files.len() > 1 {
-        bail!(
-            "--parquet: found {} captures, expected one: frames are numbered within a capture",
-            arguments.files.len()
-        );
+    if settings.parquet.is_some() && settings.files.len() > 1 {
+        bail!("--parquet: found {} captures, expected one: frames are numbered within a capture", settings.files.len());
     }
     let ladder =
-        arguments.ladder.as_deref().map(|page| Ok::<_, anyhow::Error>((page, only_file(arguments)?))).transpose()?;
+        settings.ladder.as_deref().map(|page| Ok::<_, anyhow::Error>((page, only_file(settings)?))).transpose()?;
     let reading = signals::reading();
-    let logs = plans::read(arguments, &mut notes, trace.as_mut())?;
+    let logs = plans::read(settings, &mut notes, trace.as_mut())?;
     drop(reading);
-    let threads = arguments.threads.map_or_else(rayon::current_num_threads, NonZeroUsize::get);
-    let analyses: Vec<Result<CaptureAnalysis>> = match arguments.files.as_slice() {
-        [file] => vec![analyze_file(file, arguments, &key_log, &logs.plans, trace.as_mut(), threads, &stop)],
+    let threads = settings.threads.map_or_else(rayon::current_num_threads, NonZeroUsize::get);
+    let analyses: Vec<Result<CaptureAnalysis>> = match settings.files.as_slice() {
+        [file] => vec![analyze_file(file, settings, &key_log, &logs.plans, trace.as_mut(), threads, &stop)],
         files => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
             let each = threads / files.len();
-            let analyze = |file: &PathBuf| analyze_file(file, arguments, &key_log, &logs.plans, None, each, &stop);
+            let analyze = |file: &PathBuf| analyze_file(file, settings, &key_log, &logs.plans, None, each, &stop);
             pool.install(|| files.par_iter().map(analyze).collect())
         }
     };
     let mut captures = Vec::new();
-    for (file, analysis) in arguments.files.iter().zip(analyses) {
+    for (file, analysis) in settings.files.iter().zip(analyses) {
         let mut analysis = analysis?;
         logs.add_to(&mut analysis);
         if analysis.key_log_lines_not_understood > 0 {
@@ -85,8 +82,8 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         }
         captures.push(AnalyzedCapture { file: file.display().to_string(), analysis });
     }
-    if let (Some(mut trace), Some(folder)) = (trace, &arguments.parquet) {
-        if let Some(record) = arguments.files.first().and_then(|file| record_of(file)) {
+    if let (Some(mut trace), Some(folder)) = (trace, &settings.parquet) {
+        if let Some(record) = settings.files.first().and_then(|file| record_of(file)) {
             samples::add(record, &mut trace)?;
         }
         trace.finish()?;
@@ -95,23 +92,23 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     let was_cut = captures.iter().any(|capture| capture.analysis.capture.truncation.is_some());
     let input = AnalysisInput {
         captures,
-        train_threshold: arguments.train_threshold,
-        window: arguments.window,
-        response_bytes: arguments.response_size,
+        train_threshold: settings.train_threshold,
+        window: settings.window,
+        response_bytes: settings.response_size,
         notes,
     };
-    if let Some(path) = &arguments.html {
+    if let Some(path) = &settings.html {
         folder::write_at(path, render_analysis_html(&input))?;
         status!("page with figures: {}", path.shown());
     }
     if let Some((page, capture)) = ladder {
         // It is read once more, and may be a pipe.
         let _reading = signals::reading();
-        let ladder = ladder::read(capture, bounded_input::open, &key_log, dissector_settings(arguments))?;
+        let ladder = ladder::read(capture, bounded_input::open, &key_log, dissector_settings(settings))?;
         folder::write_at(page, render_ladder_html(&ladder))?;
         status!("page with handshakes: {}", page.shown());
     }
-    if arguments.output.json {
+    if settings.json {
         output::print(&render_analysis_json(&input))?;
     } else {
         output::print(&render_analysis_terminal(&input, output::terminal_width()))?;
@@ -123,22 +120,22 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
 ///
 /// # Errors
 /// Where there are several, or it is standard input.
-fn only_file(arguments: &AnalyzeArguments) -> Result<&Path> {
-    match arguments.files.as_slice() {
+fn only_file(settings: &AnalyzeSettings) -> Result<&Path> {
+    match settings.files.as_slice() {
         [file] if file != Path::new(STANDARD_INPUT) => Ok(file),
         [_] => bail!("--ladder: found standard input, expected the name of a file: it is read twice"),
         files => bail!("--ladder: found {} captures, expected one", files.len()),
     }
 }
 
-fn dissector_settings(arguments: &AnalyzeArguments) -> DissectorSettings {
-    DissectorSettings { server_port: arguments.server_port, interfaces_are_one_tap: arguments.merge_interfaces }
+fn dissector_settings(settings: &AnalyzeSettings) -> DissectorSettings {
+    DissectorSettings { server_port: settings.server_port, interfaces_are_one_tap: settings.merge_interfaces }
 }
 
 /// Analyses a file with so many threads; 0 counts as 1.
 fn analyze_file(
     path: &Path,
-    arguments: &AnalyzeArguments,
+    settings: &AnalyzeSettings,
     key_log: &[u8],
     plans: &[Plan],
     mut trace: Option<&mut TraceWriter>,
@@ -146,15 +143,15 @@ fn analyze_file(
     stop: &Arc<AtomicBool>,
 ) -> Result<CaptureAnalysis> {
     let task = Task {
-        dissector: dissector_settings(arguments),
+        dissector: dissector_settings(settings),
         analysis: AnalysisSettings {
-            train_threshold: arguments.train_threshold,
-            window: arguments.window,
-            response_bytes: match arguments.response_size {
+            train_threshold: settings.train_threshold,
+            window: settings.window,
+            response_bytes: match settings.response_size {
                 None => response_of_record(path)?,
                 bounded_input => bounded_input,
             },
-            pictures: arguments.html.is_some(),
+            pictures: settings.html.is_some(),
             plans: plans.to_vec(),
             ..AnalysisSettings::default()
         },
@@ -177,9 +174,9 @@ fn analyze_file(
             written = trace.on_packet(number, segment, observed);
         }
     };
-    let analysis = match read(path, arguments, &task, sharing, stop, &mut on_packet)? {
+    let analysis = match read(path, settings, &task, sharing, stop, &mut on_packet)? {
         Some(analysis) => analysis,
-        None => read(path, arguments, &task, Sharing::One, stop, &mut on_packet)?
+        None => read(path, settings, &task, Sharing::One, stop, &mut on_packet)?
             .expect("one worker that sees every packet takes no connection apart"),
     };
     written?;
@@ -189,7 +186,7 @@ fn analyze_file(
 /// Reads a file to its end; `None` where it must be read again by one worker.
 fn read(
     path: &Path,
-    arguments: &AnalyzeArguments,
+    settings: &AnalyzeSettings,
     task: &Task,
     sharing: Sharing,
     stop: &Arc<AtomicBool>,
@@ -209,7 +206,7 @@ fn read(
         (Box::new(file), about.is_file().then_some(about.len()))
     };
     // Several bars at once would write over each other.
-    let progress = BytesProgress::new(&name.to_string(), length, arguments.files.len() == 1);
+    let progress = BytesProgress::new(&name.to_string(), length, settings.files.len() == 1);
     let counted = progress.count(input);
     let decompressed = Decompressed::detect(counted).with_context(|| format!("{name}: cannot be read"))?;
     drop(reading);

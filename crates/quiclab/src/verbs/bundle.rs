@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    cli::BundleArguments,
+    settings::BundleSettings,
     terminal::{output, progress},
 };
 
@@ -61,19 +61,19 @@ pub struct About {
 ///
 /// # Errors
 /// A folder without results, a record that is damaged or was left half made, a file that changes meanwhile, a disk that fails.
-pub fn bundle(arguments: &BundleArguments) -> Result<u8> {
-    let results = Results::open(&arguments.results, progress::say)?;
-    let index = Index::read(&arguments.results)?;
+pub fn bundle(settings: &BundleSettings) -> Result<u8> {
+    let results = Results::open(&settings.results, progress::say)?;
+    let index = Index::read(&settings.results)?;
     let runs = runs(&results)?;
-    let stacks = stacks::find(&runs, &arguments.stacks.request())?;
-    let about = about(&index, &runs, &stacks, arguments);
-    let experiment = experiment::files(arguments.experiment.as_deref(), &about.command)?;
-    let parent = arguments.out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let stacks = stacks::find(&runs, &settings.stacks)?;
+    let about = about(&index, &runs, &stacks, settings);
+    let experiment = experiment::files(settings.experiment.as_deref(), &about.command)?;
+    let parent = settings.out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let aside = tempfile::Builder::new().prefix(".quiclab-bundle-").tempfile_in(parent);
     let aside = aside.with_context(|| parent.shown())?;
     let mut writer = Writer::new(BufWriter::new(aside), &folder_name(&about.experiment))?;
     writer.add_bytes("README.md", metadata::readme(&about, &experiment).as_bytes())?;
-    let (authors, licence) = (&arguments.author[..], arguments.licence.as_deref());
+    let (authors, licence) = (&settings.author[..], settings.licence.as_deref());
     writer.add_bytes("CITATION.cff", metadata::citation(&about, authors, licence).as_bytes())?;
     writer.add_bytes(".zenodo.json", metadata::zenodo(&about, authors, licence).as_bytes())?;
     writer.add_bytes("LICENCES.md", metadata::licences(&about).as_bytes())?;
@@ -82,18 +82,18 @@ pub fn bundle(arguments: &BundleArguments) -> Result<u8> {
     for stack in stacks.values() {
         files.extend(stack.files.iter().map(|(name, path)| (name.clone(), path.clone())));
     }
-    below(&arguments.results, RESULTS, &about.left_out, &mut files)?;
+    below(&settings.results, RESULTS, &about.left_out, &mut files)?;
     for (name, path) in &files {
         add(&mut writer, name, path)?;
     }
     let (mut buffer, count) = writer.finish()?;
-    buffer.flush().with_context(|| arguments.out.shown())?;
-    let file = buffer.into_inner().map_err(|error| error.into_error()).with_context(|| arguments.out.shown())?;
+    buffer.flush().with_context(|| settings.out.shown())?;
+    let file = buffer.into_inner().map_err(|error| error.into_error()).with_context(|| settings.out.shown())?;
     let _ = file.as_file().set_permissions(fs::Permissions::from_mode(0o644));
-    file.as_file().sync_all().with_context(|| arguments.out.shown())?;
+    file.as_file().sync_all().with_context(|| settings.out.shown())?;
     let bytes = file.as_file().metadata()?.len();
-    file.persist(&arguments.out).map_err(|error| error.error).with_context(|| arguments.out.shown())?;
-    show(arguments, &about, count, bytes)
+    file.persist(&settings.out).map_err(|error| error.error).with_context(|| settings.out.shown())?;
+    show(settings, &about, count, bytes)
 }
 
 /// The runs that have a record, by its name. Each record must be what it was when it was written.
@@ -120,7 +120,7 @@ fn about(
     index: &Index,
     runs: &BTreeMap<String, RunFile<AnyRun>>,
     stacks: &BTreeMap<String, stacks::Packed>,
-    arguments: &BundleArguments,
+    settings: &BundleSettings,
 ) -> About {
     let mut versions = BTreeMap::<_, BTreeSet<_>>::new();
     for (what, version) in runs.values().flat_map(|run: &RunFile<AnyRun>| -> &Versions { &run.versions }) {
@@ -133,7 +133,7 @@ fn about(
         title: index.title.clone(),
         command: index.command.clone(),
         records: runs.keys().cloned().collect(),
-        left_out: if arguments.with_captures { Vec::new() } else { vec![CAPTURE_FILE.to_owned()] },
+        left_out: if settings.with_captures { Vec::new() } else { vec![CAPTURE_FILE.to_owned()] },
         versions,
         stacks: stacks.iter().map(|(name, stack)| (name.clone(), stack.about.clone())).collect(),
     }
@@ -182,16 +182,16 @@ fn add<W: Write + std::io::Seek>(writer: &mut Writer<W>, name: &str, path: &Path
     writer.add(name, mode, facts.len(), file).with_context(|| path.shown())
 }
 
-fn show(arguments: &BundleArguments, about: &About, files: usize, bytes: u64) -> Result<u8> {
-    let out = arguments.out.shown().to_string();
-    if arguments.output.json {
+fn show(settings: &BundleSettings, about: &About, files: usize, bytes: u64) -> Result<u8> {
+    let out = settings.out.shown().to_string();
+    if settings.json {
         let all = json!({ "bundle": out, "files": files, "bytes": bytes, "records": about.records.len() });
         output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
     } else {
         output::print(&format!("{out}: {} records, {files} files, {bytes} bytes\n", about.records.len()))?;
     }
-    if arguments.results.join(FAILURES_FOLDER).is_dir() {
-        status!("quiclab: {}: what is known of failed runs is in the bundle as well", arguments.results.shown());
+    if settings.results.join(FAILURES_FOLDER).is_dir() {
+        status!("quiclab: {}: what is known of failed runs is in the bundle as well", settings.results.shown());
     }
     Ok(0)
 }

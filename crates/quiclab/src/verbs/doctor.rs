@@ -26,8 +26,8 @@ use quiclab_testbed::{
 use serde::Serialize;
 
 use crate::{
-    cli::DoctorArguments,
     session::{laboratory::open, signals},
+    settings::DoctorSettings,
     terminal::output,
 };
 
@@ -58,13 +58,13 @@ struct Check {
 ///
 /// # Errors
 /// Where a record cannot be read, or the findings cannot be printed.
-pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
-    if !arguments.records.is_empty() {
-        return records::check(&arguments.records, arguments.output.json);
+pub fn doctor(settings: &DoctorSettings) -> Result<u8> {
+    if !settings.records.is_empty() {
+        return records::check(&settings.records, settings.json);
     }
-    if let Some(file) = &arguments.hosts {
+    if let Some(file) = &settings.hosts {
         let checks = hosts::check(file)?;
-        return show(&checks, arguments.output.json, &hosts::summary(&checks));
+        return show(&checks, settings.json, &hosts::summary(&checks));
     }
     let mut checks = vec![emulator(), agent_check()];
     checks.extend(programs());
@@ -72,11 +72,11 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     checks.push(sandbox());
     checks.push(real_time());
     checks.push(figures());
-    checks.extend(prepared(arguments)?);
-    if arguments.cache {
+    checks.extend(prepared(settings)?);
+    if settings.cache {
         checks.extend(cached()?);
     }
-    show(&checks, arguments.output.json, &summary(&checks))
+    show(&checks, settings.json, &summary(&checks))
 }
 
 fn show(checks: &[Check], is_json: bool, summary: &str) -> Result<u8> {
@@ -223,8 +223,8 @@ fn figures() -> Check {
 }
 
 /// Toolchains and packages of the stacks (each is needed for that stack alone), and what is already in the cache.
-fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
-    let laboratory = match open(&arguments.stacks.request(), signals::stop_flag()?) {
+fn prepared(settings: &DoctorSettings) -> Result<Vec<Check>> {
+    let laboratory = match open(&settings.stacks, signals::stop_flag()?) {
         Ok(laboratory) => laboratory,
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };

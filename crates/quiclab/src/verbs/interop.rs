@@ -24,12 +24,12 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::{
-    cli::InteropArguments,
     session::{
         laboratory::open,
         schedule::{Job, perform_all},
         signals,
     },
+    settings::InteropSettings,
     terminal::{output, progress},
 };
 
@@ -45,14 +45,14 @@ const PAGE_FILE: &str = "interop.html";
 ///
 /// # Errors
 /// An unknown name, a missing program, an interruption.
-pub fn interop(arguments: &InteropArguments) -> Result<u8> {
+pub fn interop(settings: &InteropSettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open(&arguments.stacks.request(), stop.clone())?;
-    let mut selection = selection::select(arguments, &laboratory)?;
+    let laboratory = open(&settings.stacks, stop.clone())?;
+    let mut selection = selection::select(settings, &laboratory)?;
     let begin = unix_seconds();
-    let results = Results::create(&arguments.out, stop.clone(), progress::say)?;
+    let results = Results::create(&settings.out, stop.clone(), progress::say)?;
     results.remove_leftovers()?;
-    let timeout = Duration::from_secs(arguments.wall_timeout);
+    let timeout = settings.wall_timeout;
     let runs: Vec<_> =
         selection.pairings.iter().filter_map(|pairing| pairing.run.clone().ok()).map(AnyRun::from).collect();
     let missing = laboratory.prepare(&runs, timeout)?;
@@ -63,16 +63,16 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
         let Ok(run) = pairing.run.clone().map(AnyRun::from) else { continue };
         let name = run.folder_name(&laboratory.versions(&run)?);
         pairing.record = Some(name.clone());
-        if !judged::is_there(&arguments.out, &name)? {
+        if !judged::is_there(&settings.out, &name)? {
             cases.insert(name.clone(), pairing.case);
             jobs.push(Job { run, name, label: pairing.label() });
         }
     }
     let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();
     status!("quiclab: {all} runs; {} already have a result", all - jobs.len());
-    let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let workers = settings.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, timeout)).collect::<Result<Vec<_>>>()?;
-    let tell = |job: &Job, _: &Performed| in_words(cases[&job.name], &arguments.out.join(&job.name));
+    let tell = |job: &Job, _: &Performed| in_words(cases[&job.name], &settings.out.join(&job.name));
     perform_all(&laboratory, &hosts, &results, &tell, |feed| {
         feed.expect(jobs.len());
         jobs.iter().enumerate().for_each(|(place, job)| feed.push(place, job.clone()));
@@ -82,20 +82,20 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
         return Err(Interrupted::ByRequest.into());
     }
     let mut matrix = Matrix::new(selection.servers, selection.clients, selection.cases, begin);
-    matrix.entries = selection.pairings.par_iter().map(|pairing| judged::entry(pairing, &arguments.out)).collect();
+    matrix.entries = selection.pairings.par_iter().map(|pairing| judged::entry(pairing, &settings.out)).collect();
     matrix.left_out = missing;
     matrix.end_unix_s = unix_seconds();
-    show(arguments, &matrix)
+    show(settings, &matrix)
 }
 
-fn show(arguments: &InteropArguments, matrix: &Matrix) -> Result<u8> {
-    let folder = &arguments.out;
+fn show(settings: &InteropSettings, matrix: &Matrix) -> Result<u8> {
+    let folder = &settings.out;
     let write = |name: &str, text: String| folder::write(folder, name, &text);
     write(MATRIX_FILE, matrix.to_json())?;
     let info = RunnerInfo { log_dir: folder.display().to_string(), ..RunnerInfo::default() };
     write(RUNNER_FILE, render_interop_json(matrix, &info))?;
     write(PAGE_FILE, render_interop_html(matrix))?;
-    if arguments.output.json {
+    if settings.json {
         let matrix: serde_json::Value = serde_json::from_str(&matrix.to_json())?;
         output::print(&(serde_json::to_string_pretty(&json!(matrix))? + "\n"))?;
     } else {

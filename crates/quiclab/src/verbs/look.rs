@@ -10,36 +10,36 @@ use quiclab_pages::{
 use quiclab_report::{render_look_html, verdicts_as_json, verdicts_in_words};
 use quiclab_units::ShowPath;
 
-use crate::{cli::LookArguments, session::bounded_input, terminal::output};
+use crate::{session::bounded_input, settings::LookSettings, terminal::output};
 
 /// Writes the page of one transfer, or of two. Returns 0, or 1 where a capture was cut off.
 ///
 /// # Errors
 /// Where a capture, a key log or a qlog cannot be read, has no packets, or the page cannot be written.
-pub fn look(arguments: &LookArguments) -> Result<u8> {
-    let window = Window::new(arguments.from, arguments.to)?;
+pub fn look(settings: &LookSettings) -> Result<u8> {
+    let window = Window::new(settings.from, settings.to)?;
     let mut transfers = Vec::new();
     let mut was_cut = false;
-    for (place, path) in arguments.paths.iter().enumerate() {
-        let qlog = if place == 0 { arguments.qlog.as_slice() } else { &[] };
-        let (tap, port) = (arguments.tap.as_deref(), arguments.server_port);
-        let read_keys = &|| bounded_input::read_key_logs(&arguments.keys);
+    for (place, path) in settings.paths.iter().enumerate() {
+        let qlog = if place == 0 { settings.qlog.as_slice() } else { &[] };
+        let (tap, port) = (settings.tap.as_deref(), settings.server_port);
+        let read_keys = &|| bounded_input::read_key_logs(&settings.keys);
         let inputs = PageInputs { open: bounded_input::open, read_keys, qlog, tap, port, window };
         let seen = transfer(path, &inputs)?.with_context(|| no_server(path, window))?;
         was_cut |= seen.is_cut;
         transfers.push(seen.transfer);
     }
-    name_apart(&mut transfers, &arguments.paths);
+    name_apart(&mut transfers, &settings.paths);
     for transfer in &transfers {
         transfer.notes.iter().for_each(|note| status!("quiclab: warning: {}: {note}", transfer.name));
     }
-    let page = match &arguments.html {
+    let page = match &settings.html {
         Some(page) => page.clone(),
-        None => PathBuf::from(format!("{}-look.html", stem(&arguments.paths[0]))),
+        None => PathBuf::from(format!("{}-look.html", stem(&settings.paths[0]))),
     };
     folder::write_at(&page, render_look_html(&transfers))?;
     let mut verdicts = transfers.iter().map(|transfer| (transfer.name.as_str(), &transfer.verdicts));
-    output::print(&if arguments.output.json {
+    output::print(&if settings.json {
         verdicts_as_json(&mut verdicts)
     } else {
         verdicts.map(|(name, verdicts)| verdicts_in_words(name, verdicts)).collect::<String>()

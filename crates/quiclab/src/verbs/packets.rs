@@ -14,7 +14,7 @@ use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::{Duration, ShowPath, shown_lines};
 use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, Segment};
 
-use crate::{cli::PacketsArguments, session::bounded_input};
+use crate::{session::bounded_input, settings::PacketsSettings};
 
 /// Version of the JSON. Changes when a field changes its meaning, its unit or its name.
 const SCHEMA: u32 = 1;
@@ -23,17 +23,17 @@ const SCHEMA: u32 = 1;
 ///
 /// # Errors
 /// Where the capture or a key log cannot be read, or has no such tap.
-pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
-    let (path, is_record) = capture_of(&arguments.path)?;
+pub fn packets(settings: &PacketsSettings) -> Result<u8> {
+    let (path, is_record) = capture_of(&settings.path)?;
     let name = path.shown();
     let file = bounded_input::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
     let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
-    let server_port = arguments.server_port.or(is_record.then_some(SERVER_PORT));
+    let server_port = settings.server_port.or(is_record.then_some(SERVER_PORT));
     let mut dissector = Dissector::new(DissectorSettings { server_port, interfaces_are_one_tap: false });
-    dissector.add_keys(&bounded_input::read_key_logs(&arguments.keys)?);
-    let mut listing = Listing::new(arguments.tap.as_deref(), is_record);
-    listing.show_around(arguments.around, arguments.span);
-    let mut printer = Printer::new(arguments, &name);
+    dissector.add_keys(&bounded_input::read_key_logs(&settings.keys)?);
+    let mut listing = Listing::new(settings.tap.as_deref(), is_record);
+    listing.show_around(settings.around, settings.span);
+    let mut printer = Printer::new(settings, &name);
     let mut printed = Ok(());
     let mut on_segment = |number, segment: &Segment, capture: &Capture| {
         dissector.add_secrets(&capture.secrets);
@@ -54,7 +54,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     while let Some(row) = listing.rows.pop_anyway() {
         printer.row(&row)?;
     }
-    if let (Some(tap), None) = (&arguments.tap, listing.tap) {
+    if let (Some(tap), None) = (&settings.tap, listing.tap) {
         let taps: Vec<_> = (0..reader.summary().interfaces.len()).map(|tap| tap_name(reader.summary(), tap)).collect();
         bail!("{name}: found no packet at tap {tap:?}; its taps are {}", taps.join(", "));
     }
@@ -73,7 +73,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
 
 /// Writes rows as they come.
 struct Printer<'a> {
-    arguments: &'a PacketsArguments,
+    settings: &'a PacketsSettings,
     file: &'a str,
     rows: u64,
     /// The middle of the window has been passed.
@@ -84,9 +84,9 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(arguments: &'a PacketsArguments, file: &'a str) -> Self {
+    fn new(settings: &'a PacketsSettings, file: &'a str) -> Self {
         Printer {
-            arguments,
+            settings,
             file,
             rows: 0,
             is_past: false,
@@ -107,11 +107,11 @@ impl<'a> Printer<'a> {
 
     fn row(&mut self, row: &Row) -> Result<()> {
         self.rows += 1;
-        if self.arguments.output.json {
+        if self.settings.json {
             let begin = if self.rows == 1 { self.json_begin()? } else { ",\n".to_owned() };
             return self.write(&(begin + &serde_json::to_string(row)?));
         }
-        let around = self.arguments.around.filter(|around| row.time_ns >= around.as_nanos() && !self.is_past);
+        let around = self.settings.around.filter(|around| row.time_ns >= around.as_nanos() && !self.is_past);
         self.is_past |= around.is_some();
         let mark = if around.is_some() { '>' } else { ' ' };
         let heading = if self.rows == 1 { format!("{HEADING}\n") } else { String::new() };
@@ -122,13 +122,13 @@ impl<'a> Printer<'a> {
         Ok(format!(
             "{{\"schema\": {SCHEMA}, \"file\": {}, \"around_ns\": {}, \"span_ns\": {}, \"packets\": [\n",
             serde_json::to_string(self.file)?,
-            serde_json::to_string(&self.arguments.around.map(Duration::as_nanos))?,
-            serde_json::to_string(&self.arguments.around.map(|_| self.arguments.span.as_nanos()))?,
+            serde_json::to_string(&self.settings.around.map(Duration::as_nanos))?,
+            serde_json::to_string(&self.settings.around.map(|_| self.settings.span.as_nanos()))?,
         ))
     }
 
     fn finish(mut self, tap: Option<&str>, last_ns: Option<u64>, nearest_ns: [Option<u64>; 2]) -> Result<()> {
-        if self.arguments.output.json {
+        if self.settings.json {
             let begin = if self.rows == 0 { self.json_begin()? } else { String::new() };
             self.write(&format!("{begin}\n], \"tap\": {}}}\n", serde_json::to_string(&tap)?))?;
         }
@@ -137,7 +137,7 @@ impl<'a> Printer<'a> {
         {
             return Err(error).context("standard output");
         }
-        if self.arguments.output.json {
+        if self.settings.json {
             return Ok(());
         }
         let tap = tap.unwrap_or("none");
@@ -149,7 +149,7 @@ impl<'a> Printer<'a> {
                 status!(
                     "{}: no packet within {} of that time; the nearest at tap {tap} are at {}, of packets from 0 to {}",
                     self.file,
-                    self.arguments.span,
+                    self.settings.span,
                     nearest.join(" and "),
                     seconds(last)
                 );

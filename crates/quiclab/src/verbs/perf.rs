@@ -35,8 +35,8 @@ use quiclab_trials::{files::Files, output_tail};
 use serde_json::Value;
 
 use crate::{
-    cli::PerfArguments,
     session::{laboratory::open_on, signals},
+    settings::PerfSettings,
     terminal::{output, progress},
 };
 use load::{Found, Row};
@@ -60,20 +60,20 @@ const PLAIN_TCP: &str = "plain TCP";
 ///
 /// # Errors
 /// A stack that is not there, cannot be built or has no `perf`, a server that cannot be reached, an interruption.
-pub fn perf(arguments: &PerfArguments) -> Result<u8> {
+pub fn perf(settings: &PerfSettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    if arguments.udp {
-        return if arguments.server { udp::serve(arguments, &stop) } else { udp::udp(arguments, &stop) };
+    if settings.udp {
+        return if settings.server { udp::serve(settings, &stop) } else { udp::udp(settings, &stop) };
     }
     // Before this process moves into namespaces, from which it cannot be asked for.
-    let mut profiler = if arguments.roofline { Some(Profiler::open(SAMPLING)) } else { None };
-    let setup = prepare(arguments, &stop)?;
-    if arguments.server {
-        return serve::serve(arguments, &setup);
+    let mut profiler = if settings.roofline { Some(Profiler::open(SAMPLING)) } else { None };
+    let setup = prepare(settings, &stop)?;
+    if settings.server {
+        return serve::serve(settings, &setup);
     }
-    let load = arguments.load();
-    let json = arguments.json;
-    let mut server = match Server::find(arguments, &setup) {
+    let load = settings.load();
+    let json = settings.json;
+    let mut server = match Server::find(settings, &setup) {
         Ok(server) => server,
         Err(error) if error.is::<Failure>() => return Ok(failed(&setup, &error)),
         Err(error) => return Err(error),
@@ -84,10 +84,10 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     let mut status = 0;
     let ends = [server.title(), setup.client.as_ref().map(Stack::title).unwrap_or_default()];
     if !json {
-        output::print(&show::heading(arguments, setup.transport, &ends))?;
+        output::print(&show::heading(settings, setup.transport, &ends))?;
     }
-    for _ in 0..arguments.repeat {
-        let test = Test { arguments, setup: &setup, load, quiet: json };
+    for _ in 0..settings.repeat {
+        let test = Test { settings, setup: &setup, load, quiet: json };
         let profiler = profiler.as_mut().and_then(|profiler| profiler.as_mut().ok());
         let outcome = match test.run(&mut server, profiler) {
             Ok(outcome) => outcome,
@@ -100,7 +100,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         if !json {
             output::print(&show::found(&outcome.found, load))?;
         }
-        results.push(of_iperf(arguments, setup.transport, &ends, &outcome));
+        results.push(of_iperf(settings, setup.transport, &ends, &outcome));
         found.push(outcome.found);
         profiles.push(outcome.profiles);
         if outcome.interrupted {
@@ -109,8 +109,8 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         }
     }
     server.end();
-    if arguments.roofline && status == 0 {
-        let protocol = match (setup.transport, arguments.tcp) {
+    if settings.roofline && status == 0 {
+        let protocol = match (setup.transport, settings.tcp) {
             (Transport::Quic, _) => Protocol::Quic,
             (Transport::Tcp, true) => Protocol::Tcp,
             (Transport::Tcp, false) => Protocol::TcpTls,
@@ -119,7 +119,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         let one_way =
             |found: &Found| if let Found::Bytes(summary) = found { Some(Summary::clone(summary)) } else { None };
         let limits = roofline::Limits {
-            roofline: roofline::measure(arguments),
+            roofline: roofline::measure(settings),
             protocol,
             tests: found.iter().filter_map(one_way).zip(profiles).collect(),
             unsampled: profiler.and_then(Result::err).map(|error| error.to_string()),
@@ -128,7 +128,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
             true => limits.add(&mut results)?,
             false => output::print(&limits.text())?,
         }
-        if let Some(path) = &arguments.svg {
+        if let Some(path) = &settings.svg {
             std::fs::write(path, limits.svg(&ends)).with_context(|| path.display().to_string())?;
         }
     }
@@ -137,8 +137,8 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
 }
 
 /// A test in the layout of iperf3.
-fn of_iperf(arguments: &PerfArguments, transport: Transport, ends: &[String; 2], outcome: &Outcome) -> Value {
-    let asked = show::asked(arguments, transport, ends);
+fn of_iperf(settings: &PerfSettings, transport: Transport, ends: &[String; 2], outcome: &Outcome) -> Value {
+    let asked = show::asked(settings, transport, ends);
     let bytes = |way: usize| -> Vec<Interval> {
         let of = |row: &Row| if let Row::Bytes(ways) = row { ways.get(way).cloned() } else { None };
         outcome.rows.iter().filter_map(of).collect()
@@ -167,15 +167,15 @@ fn print_all(results: &[Value], found: &[Found], json: bool) -> Result<()> {
     }
 }
 
-fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Setup> {
-    let asked = if arguments.tcp { &TCP.to_owned() } else { &arguments.stack };
+fn prepare(settings: &PerfSettings, stop: &Arc<AtomicBool>) -> Result<Setup> {
+    let asked = if settings.tcp { &TCP.to_owned() } else { &settings.stack };
     let paths = [
-        Some(asked).filter(|_| arguments.client.is_none() || arguments.client_stack.is_none()),
-        arguments.client_stack.as_ref(),
+        Some(asked).filter(|_| settings.client.is_none() || settings.client_stack.is_none()),
+        settings.client_stack.as_ref(),
     ];
     let mut own: Vec<_> = paths.into_iter().flatten().filter(|stack| stack.contains('/')).map(PathBuf::from).collect();
     own.dedup();
-    let options = StackRequest { folder: arguments.folder.clone(), own, replace: true, rebuild: arguments.rebuild };
+    let options = StackRequest { folder: settings.folder.clone(), own, replace: true, rebuild: settings.rebuild };
     let laboratory = open_on(testbed(TESTBED)?, &options, stop.clone())?;
     let stack_store = &laboratory.stack_store;
     // Own ones are listed in the order of their paths.
@@ -199,31 +199,29 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Setup> {
         }
         Ok(source.clone())
     };
-    let server = match arguments.client {
+    let server = match settings.client {
         None => Some(source(&name_of(asked), Role::Server)?),
         Some(_) => None,
     };
-    let client_name = name_of(arguments.client_stack.as_ref().unwrap_or(asked));
-    let client = if arguments.server { None } else { Some(source(&client_name, Role::Client)?) };
+    let client_name = name_of(settings.client_stack.as_ref().unwrap_or(asked));
+    let client = if settings.server { None } else { Some(source(&client_name, Role::Client)?) };
     let transports: Vec<_> = [&server, &client].into_iter().flatten().map(|one| one.manifest.transport).collect();
     let transport = *transports.first().context("found neither a server nor a client")?;
     ensure!(
         transports.iter().all(|other| *other == transport),
         "--client-stack: both ends must be of QUIC, or both of TCP"
     );
-    if arguments.server {
-        ends::counters_port(arguments.port, transport)?;
+    if settings.server {
+        ends::counters_port(settings.port, transport)?;
     }
     let build = |source: &Option<Source>| -> Result<Option<Files>> {
         let source = source.as_ref();
-        source
-            .map(|source| Files::build(&stack_store.cache, source, arguments.rebuild, stop, progress::say))
-            .transpose()
+        source.map(|source| Files::build(&stack_store.cache, source, settings.rebuild, stop, progress::say)).transpose()
     };
     let (server_files, client_files) = (build(&server)?, build(&client)?);
     let foreign = stack_store.cache.used_from_archives();
     let origins = foreign.iter().map(|(name, origin)| format!("{name} was not built here, it is {origin}")).collect();
-    let network = if arguments.server || arguments.client.is_some() { Network::OfThisMachine } else { Network::Own };
+    let network = if settings.server || settings.client.is_some() { Network::OfThisMachine } else { Network::Own };
     let scratch = loopback::enter(network)?;
     let shared = scratch.path().join("shared");
     for folder in ["logs/server", "logs/client", "www", "downloads", "home", "certs"] {
@@ -233,7 +231,7 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Setup> {
     let stack = |source: Option<Source>, files: Option<Files>, name: &str| -> Result<Option<Stack>> {
         let Some((source, files)) = source.zip(files) else { return Ok(None) };
         let root = files.root(&scratch.path().join(name), &shared)?;
-        let title = arguments.tcp.then_some(PLAIN_TCP);
+        let title = settings.tcp.then_some(PLAIN_TCP);
         Ok(Some(Stack { manifest: source.manifest, root, title }))
     };
     let server = stack(server, server_files, "server")?;

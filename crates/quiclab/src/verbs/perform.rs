@@ -20,13 +20,13 @@ use quiclab_testbed::{
 use serde_json::{Value, json};
 
 use crate::{
-    cli::PerformArguments,
     session::{
         laboratory::{named, open_for, prepare_only},
         resolved::ResolvedRun,
         schedule::{cost, tell_goodput},
         signals,
     },
+    settings::PerformSettings,
     terminal::output,
 };
 
@@ -34,32 +34,32 @@ use crate::{
 ///
 /// # Errors
 /// A file that is no resolved run, a folder with something else in it, a missing program, an interruption.
-pub fn perform(arguments: &PerformArguments) -> Result<u8> {
-    if let Some(parent) = arguments.with_parent {
+pub fn perform(settings: &PerformSettings) -> Result<u8> {
+    if let Some(parent) = settings.with_parent {
         end_with_parent(parent, Signal::SIGKILL)
             .with_context(|| format!("--with-parent {parent}: that process did not start this one, or has ended"))?;
     }
-    let Some(record) = &arguments.record else { return many::perform_many(arguments) };
+    let Some(record) = &settings.record else { return many::perform_many(settings) };
     let stop = signals::stop_flag()?;
-    let ResolvedRun { run, testbed } = ResolvedRun::read(&arguments.file)?;
-    let file = arguments.file.display();
+    let ResolvedRun { run, testbed } = ResolvedRun::read(&settings.file)?;
+    let file = settings.file.display();
     // Models run nowhere else.
     let default = matches!(run, AnyRun::Models(_)).then_some(SIMULATOR);
-    let testbed = arguments.testbed.as_deref().or(testbed.as_deref()).or(default);
+    let testbed = settings.testbed.as_deref().or(testbed.as_deref()).or(default);
     let testbed = named(testbed).with_context(|| file.to_string())?;
     if let Some(message) = refusal(&*testbed, &run) {
         bail!("{file}: {message}");
     }
-    let mut laboratory = open_for(&run, testbed, &arguments.stacks.request(), stop)?;
-    laboratory.stack_store.waits_for_turn = !arguments.no_wait;
-    if arguments.no_build {
+    let mut laboratory = open_for(&run, testbed, &settings.stacks, stop)?;
+    laboratory.stack_store.waits_for_turn = !settings.no_wait;
+    if settings.no_build {
         laboratory.stack_store.cache.forbid_making();
     }
     for name in run.stacks() {
         laboratory.stack_store.source(name).with_context(|| format!("{file}: settings"))?;
     }
     let (parent, name) = place(record)?;
-    let timeout = Duration::from_secs(arguments.wall_timeout);
+    let timeout = settings.wall_timeout;
     prepare_only(&laboratory, &run, timeout)?;
     let id = run.id(&laboratory.versions(&run)?);
     if let Some(other) = id_of_folder(&name).filter(|other| *other != id) {
@@ -75,7 +75,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     remove_leftovers(parent, &failures)?;
     let target = Target { records: &records, name: &name, failures: &failures };
     let told = match laboratory.perform(&run, target, &laboratory.host(0, timeout)?) {
-        Ok(outcome) => told(arguments, record, &laboratory, &id, outcome)?,
+        Ok(outcome) => told(settings, record, &laboratory, &id, outcome)?,
         Err(PerformError::Testbed(error)) => return Err(error),
         Err(PerformError::Run { failure, kept }) => {
             let kept = kept.map(|kept| kept.display().to_string());
@@ -83,7 +83,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
             if let Some(kept) = &kept {
                 status!("    more in {kept}");
             }
-            if arguments.output.json {
+            if settings.json {
                 let all = json!({ "id": id, "record": null, "failure": failure.to_string(), "kept": kept });
                 output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
             }
@@ -96,7 +96,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
 
 /// What is printed of a record.
 fn told(
-    arguments: &PerformArguments,
+    settings: &PerformSettings,
     path: &Path,
     laboratory: &Laboratory,
     id: &str,
@@ -112,7 +112,7 @@ fn told(
             Value::Null
         }
     };
-    if !arguments.output.json {
+    if !settings.json {
         return Ok(format!("{}\n", path.display()));
     }
     let measured = AnyRecord::load(path)?.measured();

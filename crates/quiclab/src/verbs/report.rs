@@ -16,8 +16,8 @@ use quiclab_report::{AnyReport, ReportInput, RunPage, RunRow, render_look_html};
 use quiclab_units::ShowPath;
 
 use crate::{
-    cli::ReportArguments,
     session::signals,
+    settings::ReportSettings,
     terminal::{output, progress},
 };
 
@@ -25,27 +25,27 @@ use crate::{
 ///
 /// # Errors
 /// Where the folder holds no results, or a record cannot be read.
-pub fn report(arguments: &ReportArguments) -> Result<u8> {
-    if arguments.folder.join(RUN_FILE).is_file() {
-        if arguments.parquet {
-            write_trace(&arguments.folder)?;
+pub fn report(settings: &ReportSettings) -> Result<u8> {
+    if settings.folder.join(RUN_FILE).is_file() {
+        if settings.parquet {
+            write_trace(&settings.folder)?;
         }
-        return match AnyRecord::load(&arguments.folder)? {
-            AnyRecord::Transfer(record) => report_transfer(arguments, *record),
-            AnyRecord::Models(record) => report_models(arguments, *record),
+        return match AnyRecord::load(&settings.folder)? {
+            AnyRecord::Transfer(record) => report_transfer(settings, *record),
+            AnyRecord::Models(record) => report_models(settings, *record),
         };
     }
-    let results = Results::open(&arguments.folder, progress::say)?;
-    let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Default }, arguments.pages)?;
-    print(&written.input, arguments)?;
-    if arguments.parquet {
-        traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?, progress::say)?;
+    let results = Results::open(&settings.folder, progress::say)?;
+    let written = results.report(if settings.ladders { Ladders::All } else { Ladders::Default }, settings.pages)?;
+    print(&written.input, settings)?;
+    if settings.parquet {
+        traces::write_all(&settings.folder, &written.input, &*signals::stop_flag()?, progress::say)?;
     }
-    if !arguments.output.json {
+    if !settings.json {
         status!("page with figures: {}", written.page.shown());
     }
     // Last, because they need a program that may be missing.
-    if let Some(into) = &arguments.figures {
+    if let Some(into) = &settings.figures {
         status!("{}", figure_files::write_all(into, results.records.folder(), &written.input)?);
     }
     Ok(0)
@@ -61,34 +61,34 @@ fn write_trace(record: &Path) -> Result<()> {
 }
 
 /// One record of models: its numbers, and a page with every series over time.
-fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8> {
-    let command = format!("quiclab report {}", arguments.folder.shown());
+fn report_models(settings: &ReportSettings, record: ModelsRecord) -> Result<u8> {
+    let command = format!("quiclab report {}", settings.folder.shown());
     let report = report_of_one(record, command);
-    let (folder, name) = run_page::place(&arguments.folder)?;
+    let (folder, name) = run_page::place(&settings.folder)?;
     fs::create_dir_all(&folder).with_context(|| folder.shown())?;
     let written = folder::write(&folder, &name, report.html(&BTreeMap::new()))?;
-    print(&report, arguments)?;
+    print(&report, settings)?;
     status!("the run over time: {}", written.shown());
-    if let Some(figures) = &arguments.figures {
+    if let Some(figures) = &settings.figures {
         status!("{}", figure_files::write(figures, &report.figures())?);
     }
     Ok(0)
 }
 
 /// One record of a transfer: its numbers, and its page.
-fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
+fn report_transfer(settings: &ReportSettings, record: Record) -> Result<u8> {
     let Some(page) = run_page::read(&record)? else {
         bail!(
             "{}: found no packets of the server, expected a capture of a transfer\nhint: tap.enabled = true captures them",
-            arguments.folder.shown()
+            settings.folder.shown()
         );
     };
-    let (folder, name) = run_page::place(&arguments.folder)?;
+    let (folder, name) = run_page::place(&settings.folder)?;
     let ladder = write_ladder(&record, &folder, &name)?;
-    let (look, facts) = write_look(&arguments.folder, &folder, &name)?;
+    let (look, facts) = write_look(&settings.folder, &folder, &name)?;
     let page = RunPage { ladder, look, facts, ..page };
     let written = run_page::write(&page, &folder, &name)?;
-    let figure = arguments.figures.as_ref().map(|into| {
+    let figure = settings.figures.as_ref().map(|into| {
         let svg = quiclab_report::render_run_svg(&page);
         (into, [(format!("run-{}", page.record), svg)])
     });
@@ -108,7 +108,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         experiment: row.run.experiment.clone(),
         title: format!("one run, {}", row.folder),
         source: None,
-        command: format!("quiclab report {}", arguments.folder.shown()),
+        command: format!("quiclab report {}", settings.folder.shown()),
         ranking: false,
         runs: vec![row],
         failures: Vec::new(),
@@ -121,7 +121,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         ladders: BTreeMap::new(),
         machine: None,
     };
-    print(&AnyReport::Transfers(Box::new(input)), arguments)?;
+    print(&AnyReport::Transfers(Box::new(input)), settings)?;
     status!("the run over time: {}", written.shown());
     if let Some((into, figure)) = figure {
         status!("{}", figure_files::write(into, &figure)?);
@@ -156,10 +156,10 @@ fn write_look(record: &Path, folder: &Path, name: &str) -> Result<(Option<String
     Ok((Some(name), seen.facts))
 }
 
-fn print(report: &AnyReport, arguments: &ReportArguments) -> Result<()> {
-    output::print(&if arguments.output.json {
+fn print(report: &AnyReport, settings: &ReportSettings) -> Result<()> {
+    output::print(&if settings.json {
         report.json()
-    } else if arguments.markdown {
+    } else if settings.markdown {
         report.markdown_brief()
     } else {
         report.terminal(output::terminal_width())

@@ -22,11 +22,11 @@ use quiclab_units::ShowPath;
 use serde_json::json;
 
 use crate::{
-    cli::VerifyArguments,
     session::{
         laboratory::{open_for, prepare_only},
         signals,
     },
+    settings::VerifySettings,
     terminal::output,
 };
 
@@ -43,25 +43,25 @@ pub struct Repeated {
 ///
 /// # Errors
 /// Where the record cannot be read, this machine would run it with other versions, or the run fails.
-pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
+pub fn verify(settings: &VerifySettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    if arguments.record.is_file() {
-        return bundle::verify(arguments, stop);
+    if settings.record.is_file() {
+        return bundle::verify(settings, stop);
     }
-    if let Some(sample) = arguments.sample {
+    if let Some(sample) = settings.sample {
         bail!(
             "--sample {sample}: {} is a record, expected a bundle, which has several\nhint: quiclab bundle DIR out.zip",
-            arguments.record.shown()
+            settings.record.shown()
         );
     }
-    let damage = damage(&arguments.record)?;
+    let damage = damage(&settings.record)?;
     if !damage.is_empty() {
-        show(arguments, &damage, true)?;
+        show(settings, &damage, true)?;
         return Ok(1);
     }
-    AnyRecord::load(&arguments.record)?;
-    let Repeated { differences, is_same_release } = repeat(&arguments.record, arguments, stop)?;
-    show(arguments, &differences, is_same_release)?;
+    AnyRecord::load(&settings.record)?;
+    let Repeated { differences, is_same_release } = repeat(&settings.record, settings, stop)?;
+    show(settings, &differences, is_same_release)?;
     Ok(u8::from(!differences.is_empty()))
 }
 
@@ -69,7 +69,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
 ///
 /// # Errors
 /// A run in real time, a stack or a version that this machine does not have, or a run that fails.
-pub fn repeat(folder: &Path, arguments: &VerifyArguments, stop: Arc<AtomicBool>) -> Result<Repeated> {
+pub fn repeat(folder: &Path, settings: &VerifySettings, stop: Arc<AtomicBool>) -> Result<Repeated> {
     let RunFile { run, versions, .. } = &RunFile::read_any(folder)?;
     if is_sample(versions) {
         bail!(
@@ -79,13 +79,13 @@ pub fn repeat(folder: &Path, arguments: &VerifyArguments, stop: Arc<AtomicBool>)
         );
     }
     let testbed = testbed_of(versions).with_context(|| folder.join(RUN_FILE).shown())?;
-    let laboratory = open_for(run, testbed, &arguments.stacks.request(), stop)?;
+    let laboratory = open_for(run, testbed, &settings.stacks, stop)?;
     for name in run.stacks() {
         if laboratory.stack_store.source(name).is_err() {
             bail!("{}: {}", folder.shown(), missing_stack(name, &laboratory));
         }
     }
-    let timeout = Duration::from_secs(arguments.wall_timeout);
+    let timeout = settings.wall_timeout;
     prepare_only(&laboratory, run, timeout)?;
     let here = laboratory.versions(run)?;
     check_versions(versions, &here)?;
@@ -152,9 +152,9 @@ fn check_versions(recorded: &Versions, here: &Versions) -> Result<()> {
     )
 }
 
-fn show(arguments: &VerifyArguments, found: &BTreeMap<String, String>, is_same_release: bool) -> Result<()> {
-    let record = arguments.record.shown();
-    if arguments.output.json {
+fn show(settings: &VerifySettings, found: &BTreeMap<String, String>, is_same_release: bool) -> Result<()> {
+    let record = settings.record.shown();
+    if settings.json {
         let all = json!({ "record": record.to_string(), "same": found.is_empty(), "differences": found });
         return output::print(&(serde_json::to_string_pretty(&all)? + "\n"));
     }

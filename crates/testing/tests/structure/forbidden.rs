@@ -38,32 +38,8 @@ const IMPURE_FILES: &[(&str, &str)] = &[
 ];
 
 /// Files and folders of verbs that take arguments as they were parsed instead of plain values. Only ever remove one.
-const TAKE_ARGUMENTS: &[&str] = &[
-    "verbs/advise.rs",
-    "verbs/advise/",
-    "verbs/analyze.rs",
-    "verbs/analyze/",
-    "verbs/bundle.rs",
-    "verbs/doctor.rs",
-    "verbs/interop.rs",
-    "verbs/interop/",
-    "verbs/look.rs",
-    "verbs/packets.rs",
-    "verbs/perf.rs",
-    "verbs/perf/",
-    "verbs/perform.rs",
-    "verbs/perform/",
-    "verbs/prepare.rs",
-    "verbs/report.rs",
-    "verbs/scan.rs",
-    "verbs/scan/",
-    "verbs/stacks/check.rs",
-    "verbs/stacks/implementations.rs",
-    "verbs/stacks/import.rs",
-    "verbs/stacks/trial.rs",
-    "verbs/verify.rs",
-    "verbs/verify/",
-];
+const TAKE_ARGUMENTS: &[&str] =
+    &["verbs/advise.rs", "verbs/advise/", "verbs/perf.rs", "verbs/perf/", "verbs/scan.rs", "verbs/scan/"];
 
 /// Shows the command line's own help, so it has to know it.
 const SHOWS_HELP: &str = "verbs/help.rs";

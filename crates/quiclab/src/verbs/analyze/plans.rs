@@ -11,7 +11,7 @@ use quiclab_trace::TraceWriter;
 use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{ConnectionId, QlogEventKind, QlogSummary, Role, read_qlog};
 
-use crate::{cli::AnalyzeArguments, session::bounded_input};
+use crate::{session::bounded_input, settings::AnalyzeSettings};
 
 /// What the files on the command line say.
 #[derive(Default)]
@@ -50,16 +50,12 @@ impl Logs {
 ///
 /// # Errors
 /// Where a file cannot be read, or breaks its format.
-pub fn read(
-    arguments: &AnalyzeArguments,
-    notes: &mut Vec<String>,
-    mut trace: Option<&mut TraceWriter>,
-) -> Result<Logs> {
+pub fn read(settings: &AnalyzeSettings, notes: &mut Vec<String>, mut trace: Option<&mut TraceWriter>) -> Result<Logs> {
     let mut logs = Logs::default();
-    for file in &arguments.qlog {
+    for file in &settings.qlog {
         of_qlog(file, notes, trace.as_deref_mut(), &mut logs)?;
     }
-    if let Some(file) = &arguments.planned {
+    if let Some(file) = &settings.planned {
         let text = bounded_input::read_text(file, quiclab_inputs::MOST_LIST_BYTES, "a list of times")?;
         let times = PlannedTimes::of_list(&text).with_context(|| file.shown())?;
         logs.plans.push(Plan { sender: Role::Server, original_destination_connection_id: None, times });

@@ -13,7 +13,7 @@ use quiclab_wire::Role as Side;
 
 use quiclab_trials::case_run::run_of;
 
-use crate::{cli::InteropArguments, verbs::stacks::implementations};
+use crate::{settings::InteropSettings, verbs::stacks::implementations};
 
 /// What is to be run.
 pub struct Selection {
@@ -63,10 +63,10 @@ impl Pairing {
 ///
 /// # Errors
 /// A name that there is nothing of, or a stack without the role.
-pub fn select(arguments: &InteropArguments, laboratory: &Laboratory) -> Result<Selection> {
-    let servers = stacks(&chosen(&arguments.server, Role::Server, arguments, laboratory)?, Role::Server, laboratory)?;
-    let clients = stacks(&chosen(&arguments.client, Role::Client, arguments, laboratory)?, Role::Client, laboratory)?;
-    let cases = cases(&arguments.case)?;
+pub fn select(settings: &InteropSettings, laboratory: &Laboratory) -> Result<Selection> {
+    let servers = stacks(&chosen(&settings.server, Role::Server, settings, laboratory)?, Role::Server, laboratory)?;
+    let clients = stacks(&chosen(&settings.client, Role::Client, settings, laboratory)?, Role::Client, laboratory)?;
+    let cases = cases(&settings.case)?;
     let mut pairings = Vec::new();
     // Case by case, so that what is most telling about a stack is there first.
     for case in &cases {
@@ -76,7 +76,7 @@ pub fn select(arguments: &InteropArguments, laboratory: &Laboratory) -> Result<S
                     server: server.name.clone(),
                     client: client.name.clone(),
                     case,
-                    run: run_if_supported(case, server, client, arguments.seed, laboratory)?,
+                    run: run_if_supported(case, server, client, settings.seed, laboratory)?,
                     record: None,
                 });
             }
@@ -92,8 +92,8 @@ pub fn select(arguments: &InteropArguments, laboratory: &Laboratory) -> Result<S
 }
 
 /// What the command line names, by itself or by a list of implementations; empty for everything.
-fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory: &Laboratory) -> Result<Vec<String>> {
-    let Some(file) = arguments.implementations.as_ref().filter(|_| names.is_empty()) else { return Ok(names.to_vec()) };
+fn chosen(names: &[String], role: Role, settings: &InteropSettings, laboratory: &Laboratory) -> Result<Vec<String>> {
+    let Some(file) = settings.implementations.as_ref().filter(|_| names.is_empty()) else { return Ok(names.to_vec()) };
     let (imported, missing) = implementations::with_role(file, role, laboratory)?;
     let role = quiclab_experiment::run::word(&role);
     if !missing.is_empty() {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use quiclab_experiment::run::{Certificate, CertificateKey};
 use quiclab_testbed::{certificates, hash};
 
-use crate::cli::PerfArguments;
+use crate::settings::PerfSettings;
 
 /// Makes certificates of a new authority in `folder`. Returns the PEM of the authority.
 ///
@@ -53,12 +53,12 @@ pub fn pin_of(authority: &str) -> Result<String> {
 ///
 /// # Errors
 /// Where nothing speaks for it.
-pub fn check(arguments: &PerfArguments, authority: &str) -> Result<()> {
+pub fn check(settings: &PerfSettings, authority: &str) -> Result<()> {
     let found = pin_of(authority)?;
-    match &arguments.pin {
+    match &settings.pin {
         Some(pin) if *pin == found => Ok(()),
         Some(pin) => bail!("--pin: the server's authority has SHA-256 {found}, expected {pin}"),
-        None if arguments.insecure => {
+        None if settings.insecure => {
             status!("quiclab: --insecure: the server's certificate is not verified");
             Ok(())
         }

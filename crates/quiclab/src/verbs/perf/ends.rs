@@ -24,7 +24,7 @@ use super::{
     setup::{Setup, Stack},
     usage::{self, Usage},
 };
-use crate::cli::PerfArguments;
+use crate::settings::PerfSettings;
 
 /// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
 const PROGRESS_MS: u64 = 20;
@@ -50,7 +50,7 @@ impl End {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(
-        arguments: &PerfArguments,
+        settings: &PerfSettings,
         setup: &Setup,
         stack: &Stack,
         role: Role,
@@ -76,21 +76,21 @@ impl End {
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
-        if arguments.tcp {
+        if settings.tcp {
             let name = if role == Role::Server { "SERVER_PARAMS" } else { "CLIENT_PARAMS" };
             environment.insert(name.to_owned(), "plain".to_owned());
         }
         environment.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         // Settings are those of the stack that is measured; another one at the other end keeps its own.
-        let is_measured = role == Role::Server || arguments.client_stack.is_none() || arguments.client.is_some();
+        let is_measured = role == Role::Server || settings.client_stack.is_none() || settings.client.is_some();
         if is_measured {
-            let settings = [
-                ("QUICLAB_CCA", arguments.congestion_control.clone()),
-                ("QUICLAB_GSO", arguments.gso.clone()),
-                ("QUICLAB_PACING", arguments.pacing.clone()),
-                ("QUICLAB_MTU", arguments.mtu.map(|mtu| mtu.to_string())),
+            let variables = [
+                ("QUICLAB_CCA", settings.congestion_control.clone()),
+                ("QUICLAB_GSO", settings.gso.clone()),
+                ("QUICLAB_PACING", settings.pacing.clone()),
+                ("QUICLAB_MTU", settings.mtu.map(|mtu| mtu.to_string())),
             ];
-            environment.extend(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+            environment.extend(variables.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         }
         environment.extend(stack.manifest.guest.environment.clone());
         let own_folder = stack.manifest.guest.folder.as_ref().map(PathBuf::from);
@@ -103,7 +103,7 @@ impl End {
             writable: &[&setup.shared.join("downloads"), &setup.shared.join("home")],
             most_file_bytes: MOST_FILE_BYTES,
         };
-        let cpu = arguments.cpus.map(|cpus| if role == Role::Server { cpus.server } else { cpus.clients });
+        let cpu = settings.cpus.map(|cpus| if role == Role::Server { cpus.server } else { cpus.clients });
         let endpoint = on_cpu(cpu, || Endpoint::start(start))?;
         Ok(Self { endpoint, tracker: Tracker::default(), path, file: None, peak_memory_bytes: None })
     }

@@ -12,7 +12,7 @@ use super::{
     show::rate,
     test::{CLIENT, Profiles, SERVER},
 };
-use crate::cli::PerfArguments;
+use crate::settings::PerfSettings;
 
 /// How long each part is measured.
 const TIME: Duration = Duration::from_millis(300);
@@ -24,8 +24,8 @@ const USUAL_PAYLOAD: u16 = 1452;
 const FUNCTIONS: usize = 4;
 
 /// Measures this machine.
-pub fn measure(arguments: &PerfArguments) -> Roofline {
-    let payload = arguments.mtu.map_or(USUAL_PAYLOAD, |mtu| mtu - HEADERS);
+pub fn measure(settings: &PerfSettings) -> Roofline {
+    let payload = settings.mtu.map_or(USUAL_PAYLOAD, |mtu| mtu - HEADERS);
     Roofline::measure(usize::from(payload), TIME)
 }
 

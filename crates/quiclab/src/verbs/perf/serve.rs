@@ -23,7 +23,7 @@ use super::{
 };
 use quiclab_trials::output_tail;
 
-use crate::{cli::PerfArguments, session::signals, terminal::output};
+use crate::{session::signals, settings::PerfSettings, terminal::output};
 
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -40,19 +40,19 @@ const CPU_AGE: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// Where the port is taken, or the server ends.
-pub fn serve(arguments: &PerfArguments, setup: &Setup) -> Result<u8> {
+pub fn serve(settings: &PerfSettings, setup: &Setup) -> Result<u8> {
     let authority = certificates::make(&setup.shared.join("certs"))?;
     let title = setup.server.as_ref().map(super::setup::Stack::title).unwrap_or_default();
-    let port = arguments.port;
+    let port = settings.port;
     let counters = counters_port(port, setup.transport)?;
-    let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    let any = if settings.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
     let listener = TcpListener::bind((any, counters)).with_context(|| format!("TCP port {counters}"))?;
     listener.set_nonblocking(true).context("TCP")?;
-    let mut end = start_server(arguments, setup)
+    let mut end = start_server(settings, setup)
         .inspect_err(|_| status!("{}", output_tail::in_words(&output_tail::of_run(&setup.shared.join("logs")))))?;
     let pin = certificates::pin_of(&authority)?;
     let kind = port_kind(setup.transport);
-    let tcp = if arguments.tcp { " --tcp" } else { "" };
+    let tcp = if settings.tcp { " --tcp" } else { "" };
     output::print(&format!(
         "{title} serves at {kind} port {port}; its counters are at TCP port {counters}\non the other machine:\n  \
          quiclab perf -c ADDRESS{tcp} --port {port} --pin {pin}\n"
@@ -72,7 +72,7 @@ pub fn serve(arguments: &PerfArguments, setup: &Setup) -> Result<u8> {
             if cpu.0.elapsed() > CPU_AGE {
                 cpu = (Instant::now(), end.usage().map(|usage| usage.cpu));
             }
-            if !one.talk(&mut end, &title, &authority, setup.udp_port(arguments), cpu.1) {
+            if !one.talk(&mut end, &title, &authority, setup.udp_port(settings), cpu.1) {
                 client = None;
             }
         }

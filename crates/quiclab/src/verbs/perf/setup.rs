@@ -8,7 +8,7 @@ use std::{
 use quiclab_experiment::stack::{StackManifest, Transport};
 use quiclab_testbed::loopback::{Root, Scratch};
 
-use crate::cli::PerfArguments;
+use crate::settings::PerfSettings;
 
 /// The version of stacks that come as packages.
 const OF_PACKAGES: &str = "debian";
@@ -49,7 +49,7 @@ pub(super) struct Setup {
 
 impl Setup {
     /// The port at which datagrams can be dropped; `None`: there are none.
-    pub(super) fn udp_port(&self, arguments: &PerfArguments) -> Option<u16> {
-        (self.transport == Transport::Quic).then_some(arguments.port)
+    pub(super) fn udp_port(&self, settings: &PerfSettings) -> Option<u16> {
+        (self.transport == Transport::Quic).then_some(settings.port)
     }
 }

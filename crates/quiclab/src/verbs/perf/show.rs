@@ -8,20 +8,20 @@ use quiclab_perf::{Asked, Direction, End, Interval, Load, Summary};
 use serde_json::{Value, json};
 
 use super::load::{Found, Row};
-use crate::{cli::PerfArguments, terminal::output};
+use crate::{settings::PerfSettings, terminal::output};
 
 mod exchanges;
 
 /// What will be done, in a line.
-pub fn heading(arguments: &PerfArguments, transport: Transport, [server, client]: &[String; 2]) -> String {
+pub fn heading(settings: &PerfSettings, transport: Transport, [server, client]: &[String; 2]) -> String {
     let count = |number: u64, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
-    let (from, to) = if arguments.reverse { (server, client) } else { (client, server) };
-    let length = match arguments.bytes {
+    let (from, to) = if settings.reverse { (server, client) } else { (client, server) };
+    let length = match settings.bytes {
         Some(bytes) => format!("{bytes} each"),
-        None => format!("{} s", arguments.seconds),
+        None => format!("{} s", settings.seconds),
     };
-    let (connections, at_a_time) = (arguments.connections, arguments.streams);
-    match arguments.load() {
+    let (connections, at_a_time) = (settings.connections, settings.streams);
+    match settings.load() {
         // Each stream is a connection of its own.
         Load::Bulk(_) if transport == Transport::Tcp => {
             format!("{from} sends to {to}: {}, {length}\n", count(connections * at_a_time, "connection"))
@@ -184,8 +184,8 @@ pub fn median(values: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) 
 }
 
 /// What was asked, for JSON.
-pub fn asked(arguments: &PerfArguments, transport: Transport, [server, client]: &[String; 2]) -> Asked {
-    let load = arguments.load();
+pub fn asked(settings: &PerfSettings, transport: Transport, [server, client]: &[String; 2]) -> Asked {
+    let load = settings.load();
     let sizes = if let Load::Requests(sizes) = load { Some(sizes) } else { None };
     Asked {
         version: format!("quiclab {}", env!("CARGO_PKG_VERSION")),
@@ -193,23 +193,23 @@ pub fn asked(arguments: &PerfArguments, transport: Transport, [server, client]: 
             Transport::Quic => "QUIC",
             Transport::Tcp => "TCP",
         },
-        streams: arguments.streams,
-        connections: arguments.connections,
-        direction: if arguments.reverse { Direction::ServerSends } else { Direction::ClientSends },
-        seconds: arguments.bytes.is_none().then_some(arguments.seconds),
-        bytes: arguments.bytes.map(|bytes| bytes.as_bytes() * arguments.connections),
+        streams: settings.streams,
+        connections: settings.connections,
+        direction: if settings.reverse { Direction::ServerSends } else { Direction::ClientSends },
+        seconds: settings.bytes.is_none().then_some(settings.seconds),
+        bytes: settings.bytes.map(|bytes| bytes.as_bytes() * settings.connections),
         more: json!({
             "server": server,
             "client": client,
-            "tls": !arguments.tcp,
-            "connections": arguments.connections,
+            "tls": !settings.tcp,
+            "connections": settings.connections,
             "load": load.name().unwrap_or("bulk"),
             "request_bytes": sizes.map(|sizes| sizes.request_bytes),
             "response_bytes": sizes.map(|sizes| sizes.response_bytes),
-            "congestion_control": arguments.congestion_control,
-            "gso": arguments.gso,
-            "pacing": arguments.pacing,
-            "mtu": arguments.mtu,
+            "congestion_control": settings.congestion_control,
+            "gso": settings.gso,
+            "pacing": settings.pacing,
+            "mtu": settings.mtu,
         }),
     }
 }

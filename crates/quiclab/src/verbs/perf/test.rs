@@ -26,7 +26,7 @@ use super::{
     setup::Setup,
     show, usage,
 };
-use crate::{cli::PerfArguments, session::bounded_input, terminal::output};
+use crate::{session::bounded_input, settings::PerfSettings, terminal::output};
 
 /// Time between two looks at all ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -67,31 +67,31 @@ impl Server {
     ///
     /// # Errors
     /// Where it cannot be started or reached, or not be trusted.
-    pub fn find(arguments: &PerfArguments, setup: &Setup) -> Result<Self> {
+    pub fn find(settings: &PerfSettings, setup: &Setup) -> Result<Self> {
         let certs = setup.shared.join("certs");
-        let Some(host) = &arguments.client else {
+        let Some(host) = &settings.client else {
             certificates::make(&certs)?;
-            let end = start_server(arguments, setup)?;
+            let end = start_server(settings, setup)?;
             let title = setup.server.as_ref().map(super::setup::Stack::title).unwrap_or_default();
             return Ok(Self::Own(Box::new(end), title));
         };
-        let address = resolve(host, arguments)?;
+        let address = resolve(host, settings)?;
         let client = setup.client.as_ref().context("no client")?;
-        if let Some(path) = &arguments.authority {
+        if let Some(path) = &settings.authority {
             let text = bounded_input::read_text(path, quiclab_inputs::MOST_TEXT_BYTES, "a certificate")?;
             trust(&certs, &text)?;
-            let name = arguments.server_name.as_ref().unwrap_or(host);
+            let name = settings.server_name.as_ref().unwrap_or(host);
             client.root.set_hosts(&format!("{} {name}\n", address.ip()))?;
             return Ok(Self::Silent(address));
         }
-        let counters = counters_port(arguments.port, setup.transport)?;
+        let counters = counters_port(settings.port, setup.transport)?;
         let (control, stack, authority) = Control::connect(SocketAddr::new(address.ip(), counters)).map_err(|error| match error {
             ControlError::Io(error) => anyhow::anyhow!(
                 "{host}, TCP port {counters}: {error}\nhint: quiclab perf -s there; for another server of perf: --authority"
             ),
             other => anyhow::Error::new(other).context(format!("{host}, TCP port {counters}")),
         })?;
-        certificates::check(arguments, &authority)?;
+        certificates::check(settings, &authority)?;
         trust(&certs, &authority)?;
         client.root.set_hosts(&format!("{} server\n", address.ip()))?;
         Ok(Self::Other(Box::new(control), address, stack))
@@ -118,11 +118,11 @@ impl Server {
         if let Self::Own(end, _) = self { Some(end.endpoint.process()) } else { None }
     }
 
-    fn host<'a>(&self, arguments: &'a PerfArguments) -> &'a str {
+    fn host<'a>(&self, settings: &'a PerfSettings) -> &'a str {
         match self {
-            Self::Silent(_) => arguments.server_name.as_deref().or(arguments.client.as_deref()).unwrap_or("server"),
+            Self::Silent(_) => settings.server_name.as_deref().or(settings.client.as_deref()).unwrap_or("server"),
             // The name "server" leads to IPv4: docs/reference/endpoint-contract.md.
-            Self::Own(..) if arguments.ipv6 => "server6",
+            Self::Own(..) if settings.ipv6 => "server6",
             _ => "server",
         }
     }
@@ -159,29 +159,29 @@ impl Server {
 ///
 /// # Errors
 /// Where it has none of the version that was asked for.
-pub fn resolve(host: &str, arguments: &PerfArguments) -> Result<SocketAddr> {
-    let port = arguments.port;
+pub fn resolve(host: &str, settings: &PerfSettings) -> Result<SocketAddr> {
+    let port = settings.port;
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(SocketAddr::new(address, port));
     }
     let mut found = (host, port).to_socket_addrs().with_context(|| format!("-c {host}"))?;
-    let version = if arguments.ipv6 { "IPv6" } else { "IPv4" };
+    let version = if settings.ipv6 { "IPv6" } else { "IPv4" };
     found
-        .find(|address| address.is_ipv6() == arguments.ipv6)
+        .find(|address| address.is_ipv6() == settings.ipv6)
         .with_context(|| format!("-c {host}: found no {version} address\nhint: -6 is for IPv6"))
 }
 
 /// Starts the server and waits until it listens.
-pub fn start_server(arguments: &PerfArguments, setup: &Setup) -> Result<End> {
+pub fn start_server(settings: &PerfSettings, setup: &Setup) -> Result<End> {
     let stack = setup.server.as_ref().context("no server")?;
-    let port = arguments.port;
+    let port = settings.port;
     let kind = port_kind(setup.transport);
     if is_taken(port, setup.transport) {
         bail!("{kind} port {port} is in use\nhint: --port, another number");
     }
-    let ip = if arguments.ipv6 { "6" } else { "4" };
+    let ip = if settings.ipv6 { "6" } else { "4" };
     let more = [("QUICLAB_PORT", port.to_string()), ("QUICLAB_IP", ip.to_owned())];
-    let mut end = End::start(arguments, setup, stack, Role::Server, "server", &more)?;
+    let mut end = End::start(settings, setup, stack, Role::Server, "server", &more)?;
     let deadline = Instant::now() + LISTEN_TIMEOUT;
     while !is_taken(port, setup.transport) {
         if let Some(exit) = end.endpoint.poll()? {
@@ -209,7 +209,7 @@ fn refused(role: &str, exit: Exit) -> String {
 
 /// What there is to do.
 pub struct Test<'a> {
-    pub arguments: &'a PerfArguments,
+    pub settings: &'a PerfSettings,
     pub setup: &'a Setup,
     pub load: Load,
     /// True: nothing is printed while it lasts.
@@ -239,8 +239,8 @@ impl Test<'_> {
     /// # Errors
     /// [`Failure`] where an endpoint fails; others where this machine does.
     pub fn run(&self, server: &mut Server, mut profiler: Option<&mut Profiler>) -> Result<Outcome> {
-        let arguments = self.arguments;
-        let port = self.setup.udp_port(arguments);
+        let settings = self.settings;
+        let port = self.setup.udp_port(settings);
         let ended_before = usage::of_ended_children();
         let server_before = server.sample(true, true, port)?;
         if let Some(profiler) = &mut profiler {
@@ -260,7 +260,7 @@ impl Test<'_> {
         }
         let mut shown = before.clone();
         let mut rows = Vec::new();
-        let step = Duration::from_secs_f64(arguments.interval);
+        let step = Duration::from_secs_f64(settings.interval);
         let mut due = step;
         let (mut path_summary, mut moved_bytes) = (start + HANDSHAKE, 0);
         let mut interrupted = false;
@@ -339,7 +339,7 @@ impl Test<'_> {
             client.endpoint.end();
         }
         let until = rest.map_or(after.at_seconds, |(since, _)| since.duration_since(start).as_secs_f64());
-        if until - shown.at_seconds > LAST_INTERVAL * arguments.interval {
+        if until - shown.at_seconds > LAST_INTERVAL * settings.interval {
             rows.push(self.show(row(&shown, &ended(&after, until), self.load), rows.is_empty())?);
         }
         let latencies = if interrupted { None } else { Some(latencies(self.setup, &after, self.load)?) };
@@ -374,8 +374,8 @@ impl Test<'_> {
     }
 
     fn start_clients(&self, server: &Server) -> Result<Vec<End>> {
-        let arguments = self.arguments;
-        let each = arguments.bytes.map(|bytes| bytes.as_bytes().div_ceil(arguments.streams));
+        let settings = self.settings;
+        let each = settings.bytes.map(|bytes| bytes.as_bytes().div_ceil(settings.streams));
         let large = each.unwrap_or(WITHOUT_END);
         let (request, response) = match self.load {
             Load::Bulk(Direction::ClientSends) => (large.max(HEAD), 0),
@@ -385,19 +385,19 @@ impl Test<'_> {
             Load::Handshakes => (HEAD, 0),
         };
         let mut more = vec![
-            ("REQUESTS", urls(server.host(arguments), arguments.port, arguments.streams)),
+            ("REQUESTS", urls(server.host(settings), settings.port, settings.streams)),
             ("QUICLAB_PERF_REQUEST", request.to_string()),
             ("QUICLAB_PERF_RESPONSE", response.to_string()),
-            ("QUICLAB_IP", server.ip(arguments.ipv6).to_owned()),
+            ("QUICLAB_IP", server.ip(settings.ipv6).to_owned()),
         ];
-        if arguments.bytes.is_none() {
-            more.push(("QUICLAB_PERF_DURATION", format!("{:.0}", arguments.seconds * 1000.0)));
+        if settings.bytes.is_none() {
+            more.push(("QUICLAB_PERF_DURATION", format!("{:.0}", settings.seconds * 1000.0)));
         }
         if let Some(load) = self.load.name() {
             more.push(("QUICLAB_PERF_LOAD", load.to_owned()));
         }
         let stack = self.setup.client.as_ref().context("no client")?;
-        (1..=arguments.connections)
+        (1..=settings.connections)
             .map(|number| {
                 let name = client_name(number);
                 let mut more = more.clone();
@@ -406,7 +406,7 @@ impl Test<'_> {
                     let _ = fs::remove_file(&file);
                     more.push(("QUICLAB_PERF_LATENCIES", file.display().to_string()));
                 }
-                End::start(arguments, self.setup, stack, Role::Client, &name, &more)
+                End::start(settings, self.setup, stack, Role::Client, &name, &more)
             })
             .collect()
     }
@@ -417,7 +417,7 @@ impl Test<'_> {
             client.read().map_err(|error| Failure(format!("the client: {error:#}")))?;
             samples.push(client.sample(with_cpu));
         }
-        let server = server.sample(false, with_cpu, self.setup.udp_port(self.arguments))?;
+        let server = server.sample(false, with_cpu, self.setup.udp_port(self.settings))?;
         Ok(Reading { at_seconds: start.elapsed().as_secs_f64(), clients: samples, server })
     }
 }

@@ -29,7 +29,7 @@ use super::{
     certificates,
     test::{Failure, resolve},
 };
-use crate::{cli::PerfArguments, session::signals, terminal::output};
+use crate::{session::signals, settings::PerfSettings, terminal::output};
 use flow::Counters;
 pub use serve::serve;
 
@@ -48,41 +48,41 @@ const NO_SEQUENCE: u64 = u64::MAX;
 ///
 /// # Errors
 /// A server that cannot be reached, or does not do as it should; an interruption.
-pub fn udp(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<u8> {
-    let network = if arguments.client.is_some() { Network::OfThisMachine } else { Network::Own };
+pub fn udp(settings: &PerfSettings, stop: &Arc<AtomicBool>) -> Result<u8> {
+    let network = if settings.client.is_some() { Network::OfThisMachine } else { Network::Own };
     let _scratch = loopback::enter(network)?;
-    let (address, title) = match &arguments.client {
+    let (address, title) = match &settings.client {
         Some(host) => {
-            let address = resolve(host, arguments)?;
+            let address = resolve(host, settings)?;
             (address, address.to_string())
         }
         None => {
-            let ip = if arguments.ipv6 { IpAddr::from(Ipv6Addr::LOCALHOST) } else { Ipv4Addr::LOCALHOST.into() };
-            let server = serve::Server::open(SocketAddr::new(ip, arguments.port))?;
+            let ip = if settings.ipv6 { IpAddr::from(Ipv6Addr::LOCALHOST) } else { Ipv4Addr::LOCALHOST.into() };
+            let server = serve::Server::open(SocketAddr::new(ip, settings.port))?;
             let stop = stop.clone();
             thread::spawn(move || server.run(&stop));
-            (SocketAddr::new(ip, arguments.port), "this machine".to_owned())
+            (SocketAddr::new(ip, settings.port), "this machine".to_owned())
         }
     };
     let mut connection = Connection::open(address).with_context(|| {
         format!(
             "{title}, TCP port {}\nhint: quiclab perf -s --udp there; a server of a stack has no --udp",
-            arguments.port
+            settings.port
         )
     })?;
     let (mut results, mut found) = (Vec::new(), Vec::new());
-    for _ in 0..arguments.repeat {
+    for _ in 0..settings.repeat {
         let test = UdpTest {
             number: certificates::random()?,
-            server_sends: arguments.reverse,
-            length: arguments.length,
-            bits_per_second: arguments.rate.as_bits_per_second(),
-            nanoseconds: (arguments.seconds * 1e9) as u64,
+            server_sends: settings.reverse,
+            length: settings.length,
+            bits_per_second: settings.rate.as_bits_per_second(),
+            nanoseconds: (settings.seconds * 1e9) as u64,
         };
-        if !arguments.json && found.is_empty() {
+        if !settings.json && found.is_empty() {
             output::print(&show::heading(&test, &title))?;
         }
-        let (rows, summary, interrupted) = match one_test(arguments, test, address, &mut connection, stop) {
+        let (rows, summary, interrupted) = match one_test(settings, test, address, &mut connection, stop) {
             Ok(outcome) => outcome,
             Err(error) if error.is::<Failure>() => {
                 status!("quiclab: {error:#}");
@@ -90,31 +90,31 @@ pub fn udp(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<u8> {
             }
             Err(error) => return Err(error),
         };
-        if !arguments.json {
+        if !settings.json {
             output::print(&show::summary(&summary))?;
         }
-        results.push(iperf_of_udp(&asked(arguments, &title), &rows, &summary));
+        results.push(iperf_of_udp(&asked(settings, &title), &rows, &summary));
         found.push(summary);
         if interrupted {
-            super::show::print_json(&results, arguments.json)?;
+            super::show::print_json(&results, settings.json)?;
             return Ok(signals::INTERRUPTED);
         }
     }
-    if !arguments.json {
+    if !settings.json {
         output::print(&show::together(&found))?;
     }
-    super::show::print_json(&results, arguments.json)?;
+    super::show::print_json(&results, settings.json)?;
     Ok(0)
 }
 
-fn asked(arguments: &PerfArguments, title: &str) -> Asked {
+fn asked(settings: &PerfSettings, title: &str) -> Asked {
     Asked {
         version: format!("quiclab {}", env!("CARGO_PKG_VERSION")),
         protocol: "UDP",
         streams: 1,
         connections: 1,
-        direction: if arguments.reverse { Direction::ServerSends } else { Direction::ClientSends },
-        seconds: Some(arguments.seconds),
+        direction: if settings.reverse { Direction::ServerSends } else { Direction::ClientSends },
+        seconds: Some(settings.seconds),
         bytes: None,
         more: json!({ "server": title, "client": "this machine", "load": "udp" }),
     }
@@ -123,7 +123,7 @@ fn asked(arguments: &PerfArguments, title: &str) -> Asked {
 type Outcome = (Vec<UdpInterval>, UdpSummary, bool);
 
 fn one_test(
-    arguments: &PerfArguments,
+    settings: &PerfSettings,
     test: UdpTest,
     server: SocketAddr,
     connection: &mut Connection,
@@ -142,7 +142,7 @@ fn one_test(
     let start = Instant::now();
     let mut shown = (0.0, Arrivals::default(), 0);
     let mut rows: Vec<UdpInterval> = Vec::new();
-    let (mut due, mut called) = (arguments.interval, None::<Instant>);
+    let (mut due, mut called) = (settings.interval, None::<Instant>);
     let mut over: Option<Instant> = None;
     let (mut interrupted, mut ends);
     loop {
@@ -177,15 +177,15 @@ fn one_test(
             ))
             .into());
         }
-        if seconds >= due || (sender.is_over && seconds - shown.0 > 0.2 * arguments.interval && rows.is_empty()) {
+        if seconds >= due || (sender.is_over && seconds - shown.0 > 0.2 * settings.interval && rows.is_empty()) {
             let row = UdpInterval::of(
                 (shown.0, &shown.1),
                 (seconds, &receiver.arrivals),
                 sender.sent.saturating_sub(shown.2),
             );
             shown = (seconds, receiver.arrivals, sender.sent);
-            due += arguments.interval;
-            if !arguments.json {
+            due += settings.interval;
+            if !settings.json {
                 output::print(&show::row(&row, rows.is_empty()))?;
             }
             rows.push(row);

@@ -16,7 +16,6 @@ use quiclab_testbed::{
 use serde_json::{Value, json};
 
 use crate::{
-    cli::PerformArguments,
     session::experiment_files::read_text,
     session::{
         bounded_input,
@@ -25,6 +24,7 @@ use crate::{
         schedule::cost,
         signals,
     },
+    settings::PerformSettings,
     terminal::output,
 };
 
@@ -40,28 +40,28 @@ struct Wanted {
 ///
 /// # Errors
 /// A line that is no resolved run, runs of different testbeds, a missing program, an interruption.
-pub fn perform_many(arguments: &PerformArguments) -> Result<u8> {
+pub fn perform_many(settings: &PerformSettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let folder = arguments.records.as_deref().context("--records is given")?;
-    let all = read(&arguments.file)?;
+    let folder = settings.records.as_deref().context("--records is given")?;
+    let all = read(&settings.file)?;
     let Some(first) = all.first() else { return Ok(0) };
     let default = matches!(first.run, AnyRun::Models(_)).then_some(SIMULATOR);
-    let name = arguments.testbed.as_deref().or(first.testbed.as_deref()).or(default);
-    let testbed = named(name).with_context(|| arguments.file.display().to_string())?;
-    let mut laboratory = open_for(&first.run, testbed, &arguments.stacks.request(), stop)?;
-    laboratory.stack_store.waits_for_turn = !arguments.no_wait;
-    if arguments.no_build {
+    let name = settings.testbed.as_deref().or(first.testbed.as_deref()).or(default);
+    let testbed = named(name).with_context(|| settings.file.display().to_string())?;
+    let mut laboratory = open_for(&first.run, testbed, &settings.stacks, stop)?;
+    laboratory.stack_store.waits_for_turn = !settings.no_wait;
+    if settings.no_build {
         laboratory.stack_store.cache.forbid_making();
     }
     for (number, wanted) in all.iter().enumerate() {
         check(&laboratory, wanted, first)
-            .with_context(|| format!("{}: run {}", arguments.file.display(), number + 1))?;
+            .with_context(|| format!("{}: run {}", settings.file.display(), number + 1))?;
     }
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let records = Records::open(folder)?;
     let failures = folder.join(FAILURES_FOLDER);
     remove_leftovers(folder, &failures)?;
-    let timeout = Duration::from_secs(arguments.wall_timeout);
+    let timeout = settings.wall_timeout;
     let host = laboratory.host(0, timeout)?;
     let runs: Vec<_> = all.iter().map(|wanted| wanted.run.clone()).collect();
     if let Some((name, why)) = laboratory.prepare(&runs, timeout)?.first_key_value() {

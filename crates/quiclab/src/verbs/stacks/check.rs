@@ -23,11 +23,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    cli::StacksCheckArguments,
     session::{
         laboratory::{named, open_on},
         signals,
     },
+    settings::StacksCheckSettings,
     terminal::{output, progress::Progress},
 };
 
@@ -68,8 +68,8 @@ impl Finding {
         }
     }
 
-    fn say(&self, arguments: &StacksCheckArguments) -> Result<()> {
-        if arguments.output.json {
+    fn say(&self, settings: &StacksCheckSettings) -> Result<()> {
+        if settings.json {
             return Ok(());
         }
         let Self { stack, claim, found, holds, output_tail, .. } = self;
@@ -87,28 +87,28 @@ impl Finding {
 ///
 /// # Errors
 /// An unknown name, a build that fails, a missing program, or an interruption.
-pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
+pub fn check(settings: &StacksCheckSettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open_on(named(arguments.testbed.as_deref())?, &arguments.stacks.request(), stop.clone())?;
-    let names: Vec<_> = match &arguments.names[..] {
+    let laboratory = open_on(named(settings.testbed.as_deref())?, &settings.stacks, stop.clone())?;
+    let names: Vec<_> = match &settings.names[..] {
         [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
     let manifests = laboratory.stack_store.manifests();
     let proofs = names.iter().map(|name| claims::of(name, &manifests)).collect::<Result<Vec<_>>>()?;
-    if arguments.list && arguments.claim.is_empty() {
-        selection::list(&names, &proofs, arguments.output.json)?;
+    if settings.list && settings.claim.is_empty() {
+        selection::list(&names, &proofs, settings.json)?;
         return Ok(0);
     }
-    let selected = selection::select(&names, proofs, &arguments.claim)?;
-    if arguments.list {
+    let selected = selection::select(&names, proofs, &settings.claim)?;
+    if settings.list {
         bail!("--list: cannot be combined with --claim; the list has every claim");
     }
     let mut findings = Vec::new();
     for (name, mut selected) in names.iter().zip(selected) {
-        findings.extend(set_aside(name, &mut selected, arguments, &laboratory)?);
+        findings.extend(set_aside(name, &mut selected, settings, &laboratory)?);
         if !selected.is_empty() {
-            findings.extend(check_one(name, &selected, arguments, &laboratory)?);
+            findings.extend(check_one(name, &selected, settings, &laboratory)?);
         }
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
@@ -117,7 +117,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     if !findings.is_empty() && findings.iter().all(|finding| finding.name == BUILD) {
         bail!("no stack could be built");
     }
-    if arguments.output.json {
+    if settings.json {
         output::print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     }
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
@@ -131,7 +131,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
 fn set_aside(
     name: &str,
     selected: &mut Selected,
-    arguments: &StacksCheckArguments,
+    settings: &StacksCheckSettings,
     laboratory: &Laboratory,
 ) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
@@ -141,7 +141,7 @@ fn set_aside(
         }
     }
     if let Some(first) = findings.first()
-        && !arguments.output.json
+        && !settings.json
     {
         let (testbed, why) = (laboratory.testbed.name(), first.found.lines().next().unwrap_or_default());
         output::print(&format!(
@@ -166,18 +166,18 @@ fn missing_stack(runs: &[AnyRun], laboratory: &Laboratory) -> Result<Option<(Str
 fn check_one(
     name: &str,
     selected: &Selected,
-    arguments: &StacksCheckArguments,
+    settings: &StacksCheckSettings,
     laboratory: &Laboratory,
 ) -> Result<Vec<Finding>> {
     let proofs = &selected.proofs[..];
     let runs: Vec<_> = proofs.iter().map(|proof| proof.run.clone().into()).collect();
-    let timeout = Duration::from_secs(arguments.wall_timeout);
+    let timeout = settings.wall_timeout;
     if let Some((missing, why)) = missing_stack(&runs, laboratory)? {
         let found = format!("{missing} could not be built: {why}");
         let (claim, name) = ("it can be checked".to_owned(), BUILD.to_owned());
         let stack = selected.stack.clone();
         let finding = Finding { stack, name, claim, holds: Some(false), found, record: None, output_tail: vec![] };
-        finding.say(arguments)?;
+        finding.say(settings)?;
         return Ok(vec![finding]);
     }
     laboratory.prepare(&runs, timeout)?;
@@ -185,11 +185,11 @@ fn check_one(
         true => thread::available_parallelism().map_or(1, usize::from),
         false => 1,
     };
-    let workers = arguments.jobs.map_or_else(usual, usize::from);
+    let workers = settings.jobs.map_or_else(usual, usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, timeout)).collect::<Result<Vec<_>>>()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().context("threads")?;
     let progress = Progress::new(proofs.len(), workers);
-    let folder = arguments.out.join(claims::file_name(name));
+    let folder = settings.out.join(claims::file_name(name));
     let try_one = |proof: &Proof| {
         let host = &hosts[rayon::current_thread_index().unwrap_or(0)];
         let label = format!("{name}: {}", proof.claim);
@@ -217,25 +217,25 @@ fn check_one(
         let output_tail = if holds { vec![] } else { output_tail::of_run(end.folder()) };
         let record = Some(end.folder().display().to_string());
         let finding = Finding { holds: Some(holds), found, record, output_tail, ..Finding::of(name, proof) };
-        finding.say(arguments)?;
+        finding.say(settings)?;
         findings.push(finding);
     }
     if !goes_on {
         let why = "not tried, because the first transfer failed";
         let rest = proofs[ended.len()..].iter().filter(|proof| selected.reports(proof));
         let rest: Vec<_> = rest.map(|proof| Finding { found: why.to_owned(), ..Finding::of(name, proof) }).collect();
-        if !arguments.output.json && !rest.is_empty() {
+        if !settings.json && !rest.is_empty() {
             output::print(&format!("---- {name}: {} other claims were {why}\n", rest.len()))?;
         }
-        suggest_a_try(name, arguments, laboratory)?;
+        suggest_a_try(name, settings, laboratory)?;
         findings.extend(rest);
     }
     Ok(findings)
 }
 
 /// The next step where endpoints do not transfer at all.
-fn suggest_a_try(name: &str, arguments: &StacksCheckArguments, laboratory: &Laboratory) -> Result<()> {
-    let own = arguments.stacks.own.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
+fn suggest_a_try(name: &str, settings: &StacksCheckSettings, laboratory: &Laboratory) -> Result<()> {
+    let own = settings.stacks.own.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
     let path = match own {
         Some(path) => path,
         // An image of the Interop Runner has no files that this machine could start.

@@ -7,7 +7,7 @@ use quiclab_experiment::stack::Role;
 use quiclab_testbed::laboratory::Laboratory;
 use serde::Deserialize;
 
-use crate::{cli::RoleChoice, session::bounded_input};
+use crate::{session::bounded_input, settings::RoleChoice};
 
 /// An implementation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

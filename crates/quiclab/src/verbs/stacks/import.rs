@@ -19,8 +19,8 @@ use serde_json::json;
 
 use super::implementations::{Implementation, imported_name, name_to_import, read};
 use crate::{
-    cli::{RoleChoice, StacksImportArguments},
     session::{laboratory::open, signals},
+    settings::{RoleChoice, StacksImportSettings},
     terminal::output,
 };
 
@@ -50,18 +50,18 @@ struct Claims {
 ///
 /// # Errors
 /// An archive or a file that cannot be used, a name that is taken, a missing program, or an interruption.
-pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
+pub fn import(settings: &StacksImportSettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open(&arguments.stacks.request(), stop.clone())?;
-    let claims = |name: String, role| claims(arguments, name, role);
+    let laboratory = open(&settings.stacks, stop.clone())?;
+    let claims = |name: String, role| claims(settings, name, role);
     let mut rows = Vec::new();
     let mut left_out = 0_usize;
-    if let Some(archive) = &arguments.archive {
-        let name = arguments.name.clone().map_or_else(|| name_of(archive), Ok)?;
-        let made = import_archive(&laboratory, archive, &claims(name.clone(), arguments.role)?, &stop)?;
+    if let Some(archive) = &settings.archive {
+        let name = settings.name.clone().map_or_else(|| name_of(archive), Ok)?;
+        let made = import_archive(&laboratory, archive, &claims(name.clone(), settings.role)?, &stop)?;
         rows.push((name, if made { "imported" } else { "imported before" }.to_owned()));
     }
-    if let Some(file) = &arguments.implementations {
+    if let Some(file) = &settings.implementations {
         for (name, implementation) in read(file)? {
             if let Some(name) = imported_name(&laboratory, &name) {
                 rows.push((name, "imported before".to_owned()));
@@ -80,7 +80,7 @@ pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
             });
         }
     }
-    if arguments.output.json {
+    if settings.json {
         let rows: Vec<_> = rows.iter().map(|(name, outcome)| json!({ "stack": name, "outcome": outcome })).collect();
         output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
     } else {
@@ -89,13 +89,13 @@ pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
     Ok(left_out.min(99) as u8)
 }
 
-fn claims(arguments: &StacksImportArguments, name: String, role: RoleChoice) -> Result<Claims> {
-    if let Some(case) = arguments.cases.iter().find(|case| !TEST_CASES.contains(&case.as_str())) {
+fn claims(settings: &StacksImportSettings, name: String, role: RoleChoice) -> Result<Claims> {
+    if let Some(case) = settings.cases.iter().find(|case| !TEST_CASES.contains(&case.as_str())) {
         bail!("--cases {case}: found no test case of that name, expected one of {}", TEST_CASES.join(", "));
     }
     let all = TEST_CASES.iter().map(|case| (*case).to_owned());
-    let cases = if arguments.cases.is_empty() { all.collect() } else { arguments.cases.iter().cloned().collect() };
-    Ok(Claims { name, role, http: arguments.http.clone(), cases })
+    let cases = if settings.cases.is_empty() { all.collect() } else { settings.cases.iter().cloned().collect() };
+    Ok(Claims { name, role, http: settings.http.clone(), cases })
 }
 
 /// The archive's name, which is the stack's where no other is given.

@@ -25,8 +25,8 @@ use quiclab_trials::{
 use serde::Serialize;
 
 use crate::{
-    cli::StacksTryArguments,
     session::signals,
+    settings::StacksTrySettings,
     terminal::{output, progress},
 };
 
@@ -51,17 +51,17 @@ struct Finding<'a> {
 ///
 /// # Errors
 /// A path without a stack, a case that does not exist, a build that fails, a kernel that allows no namespaces, or an interruption.
-pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
+pub fn trial(settings: &StacksTrySettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    check_cases(&arguments.case)?;
+    check_cases(&settings.case)?;
     let cache = Cache::from_environment()?;
-    let own = source_of(&cache, &arguments.path)?;
-    let peer = arguments.peer.as_ref().map(|path| source_of(&cache, path)).transpose()?;
+    let own = source_of(&cache, &settings.path)?;
+    let peer = settings.peer.as_ref().map(|path| source_of(&cache, path)).transpose()?;
     let stacks = Stacks {
         own: &own.manifest,
-        is_bare: !arguments.path.is_dir(),
+        is_bare: !settings.path.is_dir(),
         peer: peer.as_ref().map(|source| &source.manifest),
-        variables: &arguments.variables,
+        variables: &settings.variables,
     };
     let name = &own.manifest.name;
     if stacks.pairs().is_empty() {
@@ -72,16 +72,16 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     let checks: Vec<_> = stacks
         .checks()
         .into_iter()
-        .filter(|check| arguments.case.is_empty() || arguments.case.contains(&check.kind))
+        .filter(|check| settings.case.is_empty() || settings.case.contains(&check.kind))
         .collect();
     if checks.is_empty() {
-        let reasons: Vec<_> = arguments.case.iter().map(|kind| stacks.why_none(kind)).collect();
+        let reasons: Vec<_> = settings.case.iter().map(|kind| stacks.why_none(kind)).collect();
         bail!("--case: {}\nhint: test_cases in a stack.toml", reasons.join("; "));
     }
-    let files = Files::build(&cache, &own, arguments.rebuild, &stop, progress::say)?;
+    let files = Files::build(&cache, &own, settings.rebuild, &stop, progress::say)?;
     let peer_files =
         peer.as_ref().map(|source| Files::build(&cache, source, false, &stop, progress::say)).transpose()?;
-    let out = arguments.out.join(file_name(name));
+    let out = settings.out.join(file_name(name));
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     // Endpoints may be in another root, where the scratch folder is all that they share with this machine.
     let out = fs::canonicalize(&out).with_context(|| out.display().to_string())?;
@@ -97,15 +97,15 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     };
     let mut bench = Bench::new(own_stack, peer_stack, &place, out.clone(), stop.clone())?;
     bench.always(stacks.always());
-    let capture = arguments.capture.as_deref().map(Capture::start).transpose()?;
+    let capture = settings.capture.as_deref().map(Capture::start).transpose()?;
     if let Some(capture) = &capture {
         bench.collect_keys(capture.keys().to_path_buf());
     }
-    let findings = ask_all(&checks, &bench, name, arguments.output.json)?;
+    let findings = ask_all(&checks, &bench, name, settings.json)?;
     if let Some(capture) = capture {
         status!("quiclab: {}", capture.finish()?);
     }
-    if arguments.output.json {
+    if settings.json {
         output::print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     }
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();

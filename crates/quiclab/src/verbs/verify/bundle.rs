@@ -21,7 +21,7 @@ use quiclab_units::ShowPath;
 use serde_json::json;
 
 use crate::{
-    cli::VerifyArguments,
+    settings::VerifySettings,
     terminal::output,
     verbs::{
         bundle::{About, BUNDLE_FILE, RESULTS, SCHEMA},
@@ -50,25 +50,25 @@ struct Found {
 ///
 /// # Errors
 /// An archive that is refused, a run that cannot be repeated here.
-pub fn verify(arguments: &VerifyArguments, stop: Arc<AtomicBool>) -> Result<u8> {
-    let place = || arguments.record.shown();
-    let file = BufReader::new(open_regular(&arguments.record).with_context(place)?);
+pub fn verify(settings: &VerifySettings, stop: Arc<AtomicBool>) -> Result<u8> {
+    let place = || settings.record.shown();
+    let file = BufReader::new(open_regular(&settings.record).with_context(place)?);
     let mut bundle = Bundle::open(file, Limits::default()).with_context(place)?;
     status!("quiclab: {}: comparing the hashes of {} files", place(), bundle.files().count());
     let mut found = Found { files: bundle.files().count(), ..Found::default() };
     found.wrong = bundle.check(MOST_WRONG, |_| {}).iter().map(ToString::to_string).collect();
     if found.wrong.is_empty() {
         let about = read_about(&mut bundle).with_context(place)?;
-        let names = chosen(&about.records, arguments.sample.unwrap_or(usize::MAX));
+        let names = chosen(&about.records, settings.sample.unwrap_or(usize::MAX));
         found.not_chosen = about.records.len() - names.len();
         for name in names {
             if stop.load(Ordering::Relaxed) {
                 return Err(Interrupted::ByRequest.into());
             }
-            one(&mut bundle, &name, arguments, &stop, &mut found).with_context(|| format!("{}: {name}", place()))?;
+            one(&mut bundle, &name, settings, &stop, &mut found).with_context(|| format!("{}: {name}", place()))?;
         }
     }
-    show(arguments, &found)?;
+    show(settings, &found)?;
     let is_same = found.wrong.is_empty() && found.repeated.values().all(BTreeMap::is_empty);
     Ok(u8::from(!is_same))
 }
@@ -77,7 +77,7 @@ pub fn verify(arguments: &VerifyArguments, stop: Arc<AtomicBool>) -> Result<u8> 
 fn one(
     bundle: &mut Bundle<BufReader<File>>,
     name: &str,
-    arguments: &VerifyArguments,
+    settings: &VerifySettings,
     stop: &Arc<AtomicBool>,
     found: &mut Found,
 ) -> Result<()> {
@@ -89,7 +89,7 @@ fn one(
         found.in_real_time += 1;
         return Ok(());
     }
-    let repeated = repeat(&folder, arguments, stop.clone())?;
+    let repeated = repeat(&folder, settings, stop.clone())?;
     found.repeated.insert(name.to_owned(), repeated.differences);
     Ok(())
 }
@@ -126,9 +126,9 @@ fn chosen(records: &[String], most: usize) -> Vec<String> {
     records.iter().filter(|name| by_hash.iter().any(|(_, other)| other == name)).cloned().collect()
 }
 
-fn show(arguments: &VerifyArguments, found: &Found) -> Result<()> {
-    let place = arguments.record.shown().to_string();
-    if arguments.output.json {
+fn show(settings: &VerifySettings, found: &Found) -> Result<()> {
+    let place = settings.record.shown().to_string();
+    if settings.json {
         let all = json!({
             "bundle": place,
             "files": found.files,

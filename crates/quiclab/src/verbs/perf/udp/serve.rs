@@ -18,7 +18,7 @@ use quiclab_perf::{
 };
 
 use super::flow::{self, Counters};
-use crate::{cli::PerfArguments, session::signals, terminal::output};
+use crate::{session::signals, settings::PerfSettings, terminal::output};
 
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -35,13 +35,13 @@ const LARGEST: u16 = 65_507;
 ///
 /// # Errors
 /// Where the port is taken.
-pub fn serve(arguments: &PerfArguments, stop: &AtomicBool) -> Result<u8> {
-    let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
-    let server = Server::open(SocketAddr::new(any, arguments.port))?;
+pub fn serve(settings: &PerfSettings, stop: &AtomicBool) -> Result<u8> {
+    let any = if settings.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    let server = Server::open(SocketAddr::new(any, settings.port))?;
     output::print(&format!(
         "plain UDP at UDP port {0}; its counters are at TCP port {0}\non the other machine:\n  \
          quiclab perf --udp -c ADDRESS --port {0}\n",
-        arguments.port
+        settings.port
     ))?;
     server.run(stop);
     Ok(signals::INTERRUPTED)
