@@ -45,8 +45,6 @@ pub use import::StacksImportArguments;
 pub use look::LookArguments;
 pub use packets::PacketsArguments;
 pub use perf::PerfArguments;
-pub use perform::PerformArguments;
-pub use prepare::PrepareArguments;
 pub use pto::{PtoArguments, SampleArgument};
 pub use run::RunArguments;
 pub use scan::{

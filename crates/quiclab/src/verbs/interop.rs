@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     sync::atomic::Ordering,
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::Result;

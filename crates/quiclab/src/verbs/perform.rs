@@ -2,7 +2,7 @@
 
 mod many;
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;

@@ -6,7 +6,6 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};

@@ -1,6 +1,6 @@
 //! `quiclab tools perform --records`: many resolved runs by one process, so that short ones do not pay for its start.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::AnyRun;

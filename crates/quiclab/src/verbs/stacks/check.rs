@@ -3,7 +3,7 @@
 
 mod selection;
 
-use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
+use std::{path::Path, sync::atomic::Ordering, thread, time::Instant};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::AnyRun;
