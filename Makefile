@@ -22,7 +22,7 @@ DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap e
 # To check against: a browser, another dissector, another certificate reader, other Parquet readers.
 TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl zstd librsvg2-bin python3-venv
 # To build every stack.
-STACKS_PACKAGES := $(DEMO_PACKAGES) libnuma-dev libssl-dev pkg-config maven openjdk-17-jdk-headless python3-pip
+STACKS_PACKAGES := $(DEMO_PACKAGES) gyp libnuma-dev libssl-dev ninja-build pkg-config maven openjdk-17-jdk-headless python3-pip zlib1g-dev
 # To build the kernel with paced segmentation offload.
 KERNEL_PACKAGES := $(DEMO_PACKAGES) flex bison bc libelf-dev patch
 # To compare the speed of the simulator with ns-3.
