@@ -28,11 +28,13 @@ pub(crate) fn measure(observation: &Observation, run: &mut RunMetrics) {
         let found = format!("the CPU was busy for {:.1} % of the transfer", share * 100.0);
         let message = match for_each_packet(share, run) {
             Some(time) if time > SPINNING => format!(
-                "{found}, {:.1} ms for each packet of the server: an endpoint seems to poll without waiting; that takes                  time from whatever shares its CPU, at any rate of the path",
+                "{found}, {:.1} ms for each packet of the server: an endpoint seems to poll without waiting; that takes \
+                 time from whatever shares its CPU, at any rate of the path",
                 time.as_secs_f64() * 1e3
             ),
             _ => format!(
-                "{found}, more than {:.0} %: the numbers may show the machine and not the stack; lower the rate or use a                  testbed on real hardware, unless an endpoint polls without waiting, which keeps a CPU busy at any rate",
+                "{found}, more than {:.0} %: the numbers may show the machine and not the stack; lower the rate or use a \
+                 testbed on real hardware, unless an endpoint polls without waiting, which keeps a CPU busy at any rate",
                 BUSY_SHARE_LIMIT * 100.0
             ),
         };
