@@ -3,6 +3,8 @@
 pub mod bench;
 pub mod capture;
 pub mod checks;
+mod endpoint_variables;
 mod network;
 mod peers;
-mod told;
+#[cfg(test)]
+mod shipped;

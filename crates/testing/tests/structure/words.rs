@@ -51,7 +51,7 @@ const VAGUE: &[(&str, &str)] = &[
     ("heard", "agent quiclab testbed"),
     ("looks", "agent experiment pages quiclab report supplies"),
     ("said", "agent experiment interop metrics perf quiclab record report scan supplies testbed testing"),
-    ("told", "experiment quiclab record scan sim supplies testbed trials"),
+    ("told", "experiment quiclab record scan sim supplies testbed"),
     ("usual", "agent experiment metrics quiclab report scan testbed trials units wire"),
 ];
 

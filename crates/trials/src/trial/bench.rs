@@ -25,8 +25,8 @@ use quiclab_testbed::{
 
 use super::{
     checks::{ABSENT, CERTIFICATE_DELAY_MS, CERTIFICATES, MANY, Pair, Question, Variables},
+    endpoint_variables::endpoint_variables,
     network,
-    told::told,
 };
 use crate::regular;
 
@@ -83,7 +83,7 @@ pub struct Bench<'a> {
     files: BTreeMap<String, (u64, String)>,
     /// Bytes that the endpoints have logged in all checks so far.
     logged: Cell<u64>,
-    /// What the stack that is tried is told in every transfer.
+    /// Variables of the stack that is tried in every transfer.
     always: Variables,
     /// Where what endpoints print goes, with a folder for each check.
     out: PathBuf,
@@ -171,7 +171,7 @@ impl<'a> Bench<'a> {
                     return Ok(outcome.map(|_| "the files are complete".to_owned()));
                 }
                 for role in refusing {
-                    let variables = self.told(*pair, *role, variables);
+                    let variables = self.variables_of(*pair, *role, variables);
                     if self.alone(&folder.join("refusal"), *role, &variables, REFUSAL_TIMEOUT)? != UNSUPPORTED {
                         return Ok(outcome.map(|_| String::new()));
                     }
@@ -250,9 +250,9 @@ impl<'a> Bench<'a> {
         Ok(exit)
     }
 
-    fn told(&self, pair: Pair, role: Role, variables: &Variables) -> Variables {
+    fn variables_of(&self, pair: Pair, role: Role, variables: &Variables) -> Variables {
         let is_own = if role == Role::Server { pair.own_server } else { pair.own_client };
-        told(self.own.manifest, is_own, role, &self.always, variables)
+        endpoint_variables(self.own.manifest, is_own, role, &self.always, variables)
     }
 
     /// How long a transfer took, from the start of the client.
@@ -269,7 +269,7 @@ impl<'a> Bench<'a> {
             let is_own = if role == Role::Server { pair.own_server } else { pair.own_client };
             let stack = if is_own { &self.own } else { self.peer.as_ref().unwrap_or(&self.own) };
             let most = if plan.kills_server { MOST_HUGE_BYTES } else { MOST_FILE_BYTES };
-            self.start(folder, role, stack, &self.told(pair, role, variables), most)
+            self.start(folder, role, stack, &self.variables_of(pair, role, variables), most)
         };
         let (mut server, mut client, started);
         if plan.client_first {

@@ -14,7 +14,7 @@ use crate::{claims, refusals};
 pub const TRANSFER: &str = "transfer";
 /// How long the server's certificate takes, in milliseconds.
 pub const CERTIFICATE_DELAY_MS: u64 = 300;
-/// What a client of `perf` is told: bytes that it sends and asks for.
+/// Variables of a client of `perf`: bytes that it sends and asks for.
 pub const PERF_SIZES: [(&str, &str); 2] = [("QUICLAB_PERF_REQUEST", "100000"), ("QUICLAB_PERF_RESPONSE", "1000000")];
 /// Kinds of checks that are no test cases.
 const KINDS: &[&str] = &[
@@ -31,7 +31,7 @@ const KINDS: &[&str] = &[
 ];
 /// The variable that says which HTTP is spoken.
 pub const HTTP: &str = "QUICLAB_HTTP";
-/// Settings that both sides must be told.
+/// Settings that both sides must have.
 pub const SHARED: &[&str] = &[HTTP, "QUICLAB_IP"];
 /// Settings of a stack that its manifest has lists of.
 const SETTINGS: &[&str] = &["QUICLAB_CCA", "QUICLAB_GSO", "QUICLAB_PACING", HTTP];
@@ -49,7 +49,7 @@ pub struct Stacks<'a> {
     pub is_bare: bool,
     /// The one that takes the other role, if it is another one.
     pub peer: Option<&'a StackManifest>,
-    /// What the stack that is tried is told in every transfer, instead of its defaults.
+    /// Variables of the stack that is tried in every transfer, instead of its defaults.
     pub variables: &'a [(String, String)],
 }
 
@@ -162,7 +162,7 @@ impl Stacks<'_> {
         if pair.own_client { self.own } else { self.peer.unwrap_or(self.own) }
     }
 
-    /// True where both sides can be told this value, if both must be.
+    /// True where both sides can have this value, if both must.
     fn can(&self, pair: Pair, variable: &str, value: &str) -> bool {
         let claims = |manifest| refusals::claimed(manifest, variable).contains(value);
         !SHARED.contains(&variable) || (claims(self.server(pair)) && claims(self.client(pair)))
@@ -189,8 +189,8 @@ impl Stacks<'_> {
                 if !self.can(pair, variable, &value) {
                     continue;
                 }
-                let is_told = self.variables.iter().any(|(name, _)| name == variable);
-                let refusing = self.may_refuse(pair, value == usual && !is_told);
+                let is_set = self.variables.iter().any(|(name, _)| name == variable);
+                let refusing = self.may_refuse(pair, value == usual && !is_set);
                 let variables = Variables::from([((*variable).to_owned(), value.clone())]);
                 let mut sentence = format!("{variable}={value} is accepted");
                 if !refusing.is_empty() {
@@ -330,16 +330,9 @@ const RSA_CERTIFICATES: &str = "rsa";
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, path::Path};
+    use std::collections::BTreeSet;
 
-    use quiclab_testbed::stack::sources;
-
-    use super::*;
-
-    fn manifests() -> BTreeMap<String, StackManifest> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
-        sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect()
-    }
+    use super::{super::shipped::manifests, *};
 
     #[test]
     fn every_check_has_a_name_of_its_own_and_a_known_kind() {

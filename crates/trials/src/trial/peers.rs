@@ -11,22 +11,22 @@ use quiclab_experiment::{
 use super::checks::{HTTP, Pair, Stacks, Variables};
 
 impl Stacks<'_> {
-    /// The HTTP of every transfer that names none: what the stack that is tried is told, otherwise its default, otherwise the first
-    /// that its peer claims too.
+    /// The HTTP of every transfer that names none: what `--set` asks for, otherwise the default of the stack that is tried, otherwise the
+    /// first that its peer claims too.
     ///
     /// # Errors
     /// The peer does not claim it, or no HTTP that both claim.
     pub fn http(&self) -> Result<String, String> {
-        let told = self.variables.iter().find(|(name, _)| name == HTTP).map(|(_, value)| value.clone());
+        let asked = self.variables.iter().find(|(name, _)| name == HTTP).map(|(_, value)| value.clone());
         let usual = word(&self.own.default.http);
-        let Some(peer) = self.peer else { return Ok(told.unwrap_or(usual)) };
+        let Some(peer) = self.peer else { return Ok(asked.unwrap_or(usual)) };
         let list = |stack: &StackManifest| stack.http.iter().map(word).collect::<Vec<_>>();
         let (own, theirs) = (list(self.own), list(peer));
-        if let Some(told) = told {
-            return if theirs.contains(&told) {
-                Ok(told)
+        if let Some(asked) = asked {
+            return if theirs.contains(&asked) {
+                Ok(asked)
             } else {
-                Err(format!("--set: found {HTTP}={told}; {} claims {}", peer.name, theirs.join(", ")))
+                Err(format!("--set: found {HTTP}={asked}; {} claims {}", peer.name, theirs.join(", ")))
             };
         }
         let mut candidates = [usual].into_iter().chain(own.iter().cloned());
@@ -41,7 +41,7 @@ impl Stacks<'_> {
         })
     }
 
-    /// What the stack that is tried is told in every transfer that does not say otherwise.
+    /// Variables of the stack that is tried in every transfer that does not say otherwise.
     pub fn always(&self) -> Variables {
         let mut always: Variables = self.variables.iter().cloned().collect();
         if let Some(http) = self.http().ok().filter(|http| *http != word(&self.own.default.http)) {
@@ -79,17 +79,9 @@ impl Stacks<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, path::Path};
-
     use quiclab_experiment::{run::Http, stack::PERF};
-    use quiclab_testbed::stack::sources;
 
-    use super::*;
-
-    fn manifests() -> BTreeMap<String, StackManifest> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
-        sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect()
-    }
+    use super::{super::shipped::manifests, *};
 
     #[test]
     fn the_http_is_one_that_both_claim() {
@@ -100,13 +92,13 @@ mod tests {
                 Stacks { own: &all[own], is_bare: false, peer: peer.map(|name| &all[name]), variables: &variables };
             stacks.http().map(|http| (http, stacks.always()))
         };
-        let told = |http: &str| Variables::from([(HTTP.to_owned(), http.to_owned())]);
+        let with_http = |http: &str| Variables::from([(HTTP.to_owned(), http.to_owned())]);
         assert_eq!(word(&all["quinn"].default.http), "h3");
         assert_eq!(all["picoquic"].http, [Http::Hq]);
         assert_eq!(of("quinn", None, None), Ok(("h3".to_owned(), Variables::new())));
         assert_eq!(of("quinn", Some("ngtcp2"), None), Ok(("h3".to_owned(), Variables::new())));
-        assert_eq!(of("quinn", Some("picoquic"), None), Ok(("hq".to_owned(), told("hq"))));
-        assert_eq!(of("quinn", Some("quiche"), Some("hq")), Ok(("hq".to_owned(), told("hq"))));
+        assert_eq!(of("quinn", Some("picoquic"), None), Ok(("hq".to_owned(), with_http("hq"))));
+        assert_eq!(of("quinn", Some("quiche"), Some("hq")), Ok(("hq".to_owned(), with_http("hq"))));
         assert_eq!(
             of("quinn", Some("picoquic"), Some("h3")),
             Err("--set: found QUICLAB_HTTP=h3; picoquic claims hq".to_owned())
