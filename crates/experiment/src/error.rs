@@ -29,7 +29,7 @@ pub struct ExperimentError {
     pub place: Option<Place>,
     /// What was found, and what was expected.
     pub message: String,
-    /// What the user can do about the error.
+    /// A way for the user to repair the error.
     pub hint: Option<String>,
 }
 

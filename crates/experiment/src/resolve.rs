@@ -23,7 +23,7 @@ pub(crate) struct Refusal {
     pub(crate) key: &'static str,
     /// What was found and expected.
     pub(crate) message: String,
-    /// What the user can do about the refusal.
+    /// A way for the user to avoid the refusal.
     pub(crate) hint: Option<String>,
     /// True where a stack does not claim what it was asked for; otherwise the settings do not go together.
     pub(crate) is_unclaimed: bool,

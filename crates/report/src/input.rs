@@ -29,7 +29,7 @@ pub struct ReportInput {
     pub runs: Vec<RunRow>,
     /// The runs that failed.
     pub failures: Vec<FailureRow>,
-    /// What others published.
+    /// Published values, to compare with.
     pub published: Vec<Published>,
     /// The claims that must hold.
     pub expectations: Vec<Expectation>,

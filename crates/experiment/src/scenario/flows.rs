@@ -54,7 +54,7 @@ pub struct Flows {
     /// Time from the start of the run in which each flow begins at random.
     #[serde(with = "crate::quantity")]
     pub begin_within: Duration,
-    /// What the flows send.
+    /// The workload of each flow.
     pub workload: WorkloadKind,
     /// Segments of each transfer.
     pub transfer_segments: u32,

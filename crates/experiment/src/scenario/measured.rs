@@ -81,7 +81,7 @@ impl<'a> MetricName<'a> {
         }
     }
 
-    /// What it is a number of.
+    /// The quantity that the metric measures.
     pub fn quantity(self) -> Quantity {
         match SUFFIXES.into_iter().find(|(suffix, _)| self.base.ends_with(suffix)) {
             Some((_, quantity)) => quantity,

@@ -10,7 +10,7 @@ use crate::{error::nearest_word, reading::quantity, value::inline};
 pub(crate) struct Refused {
     /// What was found, and what was expected.
     pub(crate) message: String,
-    /// What the user can do about the refusal.
+    /// A way for the user to avoid the refusal.
     pub(crate) hint: Option<String>,
 }
 

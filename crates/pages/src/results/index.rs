@@ -35,9 +35,9 @@ pub struct Index {
     pub source: Option<String>,
     /// The command that filled the folder.
     pub command: String,
-    /// What others published.
+    /// Published values, to compare with.
     pub published: Vec<Published>,
-    /// What must hold.
+    /// The claims that must hold.
     #[serde(default)]
     pub expectations: Vec<Expectation>,
     /// Expectations about runs that are not in the plan, such as those that a profile leaves out.

@@ -26,11 +26,11 @@ pub struct Planned {
     pub title: String,
     /// Where it comes from.
     pub source: Option<String>,
-    /// What others published.
+    /// Published values, to compare with.
     pub published: Vec<Published>,
-    /// What must hold.
+    /// The claims that must hold.
     pub expectations: Vec<Expectation>,
-    /// What must hold of runs that are not part of this plan.
+    /// The claims about runs that are not part of this plan.
     pub expectations_left_out: Vec<Expectation>,
     /// Whether senders are ranked.
     pub ranking: bool,

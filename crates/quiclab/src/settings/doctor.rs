@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use quiclab_testbed::stack_store::StackRequest;
 
-/// What is looked at.
+/// The parts of this machine, or other places, that are checked.
 #[derive(Clone, Debug)]
 pub struct DoctorSettings {
     /// Files in the cache are compared with their hashes too.

@@ -92,7 +92,7 @@ pub struct Cpus {
 }
 
 impl PerfSettings {
-    /// What is asked of both ends.
+    /// The load of both ends.
     pub fn load(&self) -> Load {
         let sizes = Sizes { request_bytes: self.request.as_bytes(), response_bytes: self.response.as_bytes() };
         match self {

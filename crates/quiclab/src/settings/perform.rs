@@ -15,7 +15,7 @@ pub struct PerformSettings {
     pub records: Option<PathBuf>,
     /// The process with whose end the run ends.
     pub with_parent: Option<u32>,
-    /// What is not built yet is an error.
+    /// A stack that is not built yet is an error, and is not built.
     pub no_build: bool,
     /// Where the runs happen.
     pub testbed: Option<String>,

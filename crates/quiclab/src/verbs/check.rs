@@ -156,8 +156,7 @@ impl Counts {
     }
 }
 
-/// Folders with results at `folder` or below it, in order of name.
-/// The folders of results at or below a folder, by name.
+/// The folders of results at `folder` or below it, in order of name.
 ///
 /// # Errors
 /// Where there are none, or a folder cannot be read.

@@ -134,7 +134,6 @@ fn two(paths: &[PathBuf]) -> Result<[&Path; 2]> {
     )
 }
 
-/// Settings and versions by which two records differ, by name. The release of quiclab is not one of them: it changes no outcome.
 /// Which of both records are samples.
 fn samples_among(records: &[Record; 2]) -> [bool; 2] {
     records.each_ref().map(|record| is_sample(&record.run.versions))
@@ -152,6 +151,7 @@ fn samples(which: [bool; 2]) -> &'static str {
     }
 }
 
+/// Settings and versions by which two records differ, by name. The release of quiclab is not one of them: it changes no outcome.
 fn made_with(one: &AnyRecord, other: &AnyRecord) -> BTreeMap<String, [String; 2]> {
     let [left, right] = [one, other].map(AnyRecord::run);
     let mut made = left.settings_differences(&right);

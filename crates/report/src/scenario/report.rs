@@ -26,7 +26,7 @@ pub struct ScenarioReport {
     pub runs: Vec<ScenarioRow>,
     /// What failed.
     pub failures: Vec<FailureRow>,
-    /// What must hold.
+    /// The claims that must hold.
     pub expectations: Vec<Expectation>,
     /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
     pub looks: Option<InterimAnalyses>,

@@ -15,8 +15,8 @@ use crate::session::experiment_files::{self, read_text};
 ///
 /// # Errors
 /// Where `given` cannot be read.
-pub fn files(bounded_input: Option<&Path>, command: &str) -> Result<BTreeMap<String, PathBuf>> {
-    let found = match bounded_input {
+pub fn files(given: Option<&Path>, command: &str) -> Result<BTreeMap<String, PathBuf>> {
+    let found = match given {
         Some(path) => Some(path.to_path_buf()),
         None => command_words(command).map(PathBuf::from).find(|path| path.is_file()),
     };

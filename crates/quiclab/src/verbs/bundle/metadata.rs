@@ -59,13 +59,9 @@ pub fn citation(about: &About, authors: &[String], licence: Option<&str>) -> Str
     let _ = writeln!(text, "title: {}\nauthors:", quoted(&about.title));
     for author in or_nobody(authors) {
         match author.split_once(',') {
-            Some((family, bounded_input)) => {
-                let _ = writeln!(
-                    text,
-                    "  - family-names: {}\n    given-names: {}",
-                    quoted(family),
-                    quoted(bounded_input.trim())
-                );
+            Some((family, given)) => {
+                let _ =
+                    writeln!(text, "  - family-names: {}\n    given-names: {}", quoted(family), quoted(given.trim()));
             }
             None => {
                 let _ = writeln!(text, "  - name: {}", quoted(&author));
