@@ -2,9 +2,9 @@
 //! one moment, an [`Interval`] is what lies between two of them, a [`Summary`] is a whole test.
 //! [`Exchanges`] is one of a [`Load`] of requests or handshakes, with [`Latencies`]. [`control`] carries the
 //! counters of a server on another machine. [`udp`] is what datagrams without a stack take. [`roofline`] measures what a machine
-//! can do at best, and does not count what stacks do.
+//! can do at best, and does not count what stacks do. [`measure`] starts the ends and shows what they count.
 //!
-//! Nothing but [`roofline`] starts a process or opens a file.
+//! Nothing but [`measure`] and [`roofline`] starts a process or opens a file.
 
 // The fuzzer's targets call this crate by its name.
 #[cfg(test)]
@@ -18,6 +18,7 @@ mod interval;
 mod iperf;
 mod latencies;
 mod load;
+pub mod measure;
 mod progress;
 pub mod roofline;
 mod summary;

@@ -35,7 +35,7 @@ use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
 
 pub use ab::AbArguments;
-pub use advise::{AdviseArguments, AdviseCheckArguments, AdviseQuestion, InstantAckArguments};
+pub use advise::AdviseArguments;
 pub use bundle::{BundleArguments, VerifyArguments};
 pub use cache::{CacheAction, CacheArguments};
 pub use campaign::CampaignArguments;
@@ -45,11 +45,8 @@ pub use import::StacksImportArguments;
 pub use look::LookArguments;
 pub use packets::PacketsArguments;
 pub use perf::PerfArguments;
-pub use pto::{PtoArguments, SampleArgument};
 pub use run::RunArguments;
-pub use scan::{
-    Addresses, CaptureOptions, OriginOptions, ReportOptions, RowFormatArgument, ScanArguments, WhomOptions,
-};
+pub use scan::ScanArguments;
 use shared::{Output, StackOptions};
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;

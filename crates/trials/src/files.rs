@@ -24,7 +24,13 @@ impl Files {
     ///
     /// # Errors
     /// A build that fails, or an interruption.
-    pub fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>, tell: fn(&str)) -> Result<Self> {
+    pub fn build(
+        cache: &Cache,
+        source: &Source,
+        again: bool,
+        stop: &Arc<AtomicBool>,
+        tell: impl Fn(&str),
+    ) -> Result<Self> {
         let manifest = &source.manifest;
         if again || !has_files(cache, source)? {
             tell(&format!("building {} {} (once; up to some minutes)", manifest.name, manifest.version));

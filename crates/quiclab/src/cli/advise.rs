@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Result, ensure};
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
-use quiclab_advise::QUIC_CLIENTS;
+use quiclab_advise::{FirstAck, Losses, QUIC_CLIENTS};
 use quiclab_units::{ByteCount, Duration, Rate};
 
 use super::{
     pto::PtoArguments,
     shared::{Output, parse_positive},
 };
+use crate::settings::{AdviseCheckSettings, AdviseSettings, InstantAckSettings};
 
 /// Arguments of `quiclab advise`.
 #[derive(Debug, Args)]
@@ -17,6 +19,20 @@ pub struct AdviseArguments {
     /// The question
     #[command(subcommand)]
     pub question: AdviseQuestion,
+}
+
+impl AdviseArguments {
+    /// What the verb does.
+    ///
+    /// # Errors
+    /// Values that contradict each other.
+    pub fn resolve(self) -> Result<AdviseSettings> {
+        Ok(match self.question {
+            AdviseQuestion::InstantAck(arguments) => AdviseSettings::InstantAck(arguments.resolve()?),
+            AdviseQuestion::Check(arguments) => AdviseSettings::Check(arguments.resolve()),
+            AdviseQuestion::Pto(arguments) => AdviseSettings::Pto(arguments.resolve()),
+        })
+    }
 }
 
 /// What it answers.
@@ -84,6 +100,34 @@ pub struct InstantAckArguments {
     pub output: Output,
 }
 
+impl InstantAckArguments {
+    fn resolve(self) -> Result<InstantAckSettings> {
+        let losses = Losses { client: self.loss_client, server: self.loss_server };
+        ensure!(
+            losses.client + losses.server <= 1.0,
+            "--loss-client, --loss-server: found {} and {}, expected at most 1 together",
+            losses.client,
+            losses.server
+        );
+        let named = QUIC_CLIENTS.iter().find(|client| Some(client.name) == self.client.as_deref());
+        Ok(InstantAckSettings {
+            rtts: self.rtt,
+            delays: self.delay,
+            certificates: self.cert_size,
+            samples: self.samples,
+            losses,
+            kind: if self.padded { FirstAck::Padded } else { FirstAck::Instant },
+            server_pto: self.server_pto,
+            client_pto: self.client_pto.or(named.map(|client| client.default_pto)),
+            hello_datagrams: self.hello_datagrams,
+            repeats_flight: !self.no_early_repeat,
+            svg: self.svg,
+            rate: self.rate,
+            json: self.output.json,
+        })
+    }
+}
+
 const INSTANT_ACK_HELP: &str = "\
 Examples:
   quiclab advise instant-ack --rtt 9ms --delay 4ms --loss-client 0.01 --loss-server 0.01
@@ -116,6 +160,19 @@ pub struct AdviseCheckArguments {
     pub no_early_repeat: bool,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl AdviseCheckArguments {
+    fn resolve(self) -> AdviseCheckSettings {
+        AdviseCheckSettings {
+            folders: self.folders,
+            margin: self.margin,
+            margin_rtts: self.margin_rtts,
+            at_least: self.at_least,
+            repeats_flight: !self.no_early_repeat,
+            json: self.output.json,
+        }
+    }
 }
 
 const CHECK_HELP: &str = "\

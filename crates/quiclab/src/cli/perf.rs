@@ -6,7 +6,7 @@ use clap::Args;
 use quiclab_units::{ByteCount, Rate};
 
 use super::values::parse_sha256;
-use crate::settings::{Cpus, PerfSettings};
+use quiclab_perf::measure::{Cpus, PerfSettings};
 
 /// Arguments of `quiclab perf`.
 #[derive(Debug, Args)]

@@ -1,12 +1,13 @@
 //! Arguments of `quiclab advise pto`.
 
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
 use quiclab_metrics::INITIAL_RTT;
 use quiclab_units::Duration;
 
 use super::shared::{Output, parse_positive};
+use crate::settings::{PtoSettings, RttSamples};
 
 /// Largest number of samples that one argument stands for.
 const MOST_SAMPLES: u32 = 100_000;
@@ -17,7 +18,7 @@ const MOST_SAMPLES: u32 = 100_000;
 pub struct PtoArguments {
     /// Round-trip times in the order in which they were measured, each [N×]RTT[/ACK_DELAY]: 9ms, 13ms/4ms, 50x9ms
     #[arg(value_name = "SAMPLE", required = true)]
-    pub samples: Vec<SampleArgument>,
+    pub samples: Vec<RttSamples>,
     /// Another sequence to show beside the first, its samples separated by spaces in one argument; can be repeated. The table then has only the
     /// timeouts
     #[arg(long, value_name = "SAMPLES")]
@@ -36,6 +37,15 @@ pub struct PtoArguments {
     pub output: Output,
 }
 
+impl PtoArguments {
+    /// What the verb does.
+    pub fn resolve(self) -> PtoSettings {
+        let Self { samples, compare, svg, initial_rtt, max_ack_delay, output } = self;
+        let sequences = [samples].into_iter().chain(compare.into_iter().map(|other| other.0)).collect();
+        PtoSettings { sequences, svg, initial_rtt, max_ack_delay, json: output.json }
+    }
+}
+
 const PTO_HELP: &str = "\
 Examples:
   quiclab advise pto 50x9ms              a path of 9 ms whose server answers at once
@@ -45,31 +55,7 @@ Examples:
 
 Rows are the state after each sample, computed as RFC 9002 (sections 5 and 6.2.1) says; the first row is that without samples.";
 
-/// One argument: a sample, and how many of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SampleArgument {
-    /// How often it is repeated.
-    pub count: u32,
-    /// The sample.
-    pub rtt: Duration,
-    /// What the peer says it waited.
-    pub ack_delay: Duration,
-}
-
-impl fmt::Display for SampleArgument {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if self.count > 1 {
-            write!(f, "{}x", self.count)?;
-        }
-        write!(f, "{}", self.rtt.to_string().replace(' ', ""))?;
-        if self.ack_delay > Duration::ZERO {
-            write!(f, "/{}", self.ack_delay.to_string().replace(' ', ""))?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for SampleArgument {
+impl FromStr for RttSamples {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -91,7 +77,7 @@ impl FromStr for SampleArgument {
 
 /// A sequence of samples in one argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Samples(pub Vec<SampleArgument>);
+pub struct Samples(pub Vec<RttSamples>);
 
 impl FromStr for Samples {
     type Err = String;
@@ -119,7 +105,7 @@ mod tests {
     #[test]
     fn a_sample_has_a_number_and_a_delay_where_they_are_given() {
         let sample = |count, rtt, delay| {
-            Ok(SampleArgument { count, rtt: Duration::from_millis(rtt), ack_delay: Duration::from_millis(delay) })
+            Ok(RttSamples { count, rtt: Duration::from_millis(rtt), ack_delay: Duration::from_millis(delay) })
         };
         assert_eq!("9ms".parse(), sample(1, 9, 0));
         assert_eq!("13 ms/4 ms".parse(), sample(1, 13, 4));
@@ -127,7 +113,7 @@ mod tests {
         for (text, part) in
             [("0x9ms", "found \"0\""), ("9", "round-trip time"), ("0ms", "more than 0"), ("9ms/1", "delay")]
         {
-            let error = text.parse::<SampleArgument>().unwrap_err();
+            let error = text.parse::<RttSamples>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
     }

@@ -1,12 +1,21 @@
 //! Arguments of `quiclab scan`.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use quiclab_scan::{KeyShareGroup, survey::TargetGroup, targets::Frequency};
+use quiclab_scan::{
+    HelloSettings, KeyShareGroup, ScanSettings,
+    survey::{self, AddressChoice, OriginSettings, RowFormat, SurveySettings, TargetGroup, TargetSettings},
+    targets::Frequency,
+};
 use quiclab_units::Duration;
 
 use super::shared::Output;
+use crate::settings::{CaptureSettings, ScanAction, ScanRequest};
 
 /// Arguments of `quiclab scan`.
 #[derive(Debug, Args)]
@@ -29,6 +38,80 @@ pub struct ScanArguments {
     pub report: ReportOptions,
     #[command(flatten)]
     pub output: Output,
+}
+
+impl ScanArguments {
+    /// What the verb does.
+    ///
+    /// # Errors
+    /// Nobody to complain to, or groups without a time or a file.
+    pub fn resolve(self) -> Result<ScanRequest> {
+        let json = self.output.json;
+        Ok(ScanRequest { action: self.action()?, json })
+    }
+
+    fn action(self) -> Result<ScanAction> {
+        if !self.report.report.is_empty() {
+            return Ok(ScanAction::Report { rows: self.report.report, html: self.report.html });
+        }
+        let whom = &self.whom;
+        if whom.dry_run {
+            return Ok(ScanAction::Plan {
+                lists: self.targets.into_iter().chain(whom.group.iter().map(|group| group.list.clone())).collect(),
+                targets: whom.targets(),
+                hello_bytes: self.hello.hello_size,
+                rate: whom.rate,
+            });
+        }
+        match (whom.duration, &self.targets) {
+            (Some(duration), list) => {
+                let survey = Box::new(self.survey()?);
+                Ok(ScanAction::Repeatedly { survey, groups: whom.groups(list.as_deref())?, duration })
+            }
+            (None, Some(list)) => Ok(ScanAction::Once { survey: Box::new(self.survey()?), list: list.clone() }),
+            (None, None) => {
+                let CaptureOptions { from: files, keys, server_port, merge_interfaces, rows } = self.captures;
+                let captures = CaptureSettings { files, keys, server_port, merge_interfaces, rows };
+                Ok(ScanAction::Captures { captures, origins: self.origins.resolve() })
+            }
+        }
+    }
+
+    fn survey(&self) -> Result<SurveySettings> {
+        let Self { whom, hello, results, .. } = self;
+        let contact = whom.contact.as_ref().context(
+            "--contact is missing: found none, expected a page or an address for mail where those who are asked can complain; it goes \
+             into each request\nhint: --contact https://example.org/scan",
+        )?;
+        let speaks_http = !hello.no_http && hello.alpn.iter().any(|name| name == "h3");
+        let scanner = ScanSettings {
+            timeout: std::time::Duration::from_nanos(whom.timeout.as_nanos()),
+            most_in_flight: whom.in_flight as usize,
+            application_protocols: hello.alpn.clone(),
+            version: hello.quic_version,
+            hello: HelloSettings {
+                datagram_bytes: hello.hello_size,
+                key_share_groups: hello.key_exchange.clone(),
+                reuses_key_share: hello.reuse_key_share,
+            },
+            http: speaks_http.then(|| survey::http_settings(contact, &hello.header)),
+            verify: hello.verify,
+            ..ScanSettings::default()
+        };
+        Ok(SurveySettings {
+            scanner,
+            targets: whom.targets(),
+            rate: whom.rate,
+            folder: results.out.clone(),
+            format: match results.format {
+                RowFormatArgument::Parquet => RowFormat::Parquet,
+                RowFormatArgument::Csv => RowFormat::Csv,
+                RowFormatArgument::Jsonl => RowFormat::Jsonl,
+            },
+            capture_every: results.capture_every,
+            origins: self.origins.resolve(),
+        })
+    }
 }
 
 /// Tables and figures.
@@ -104,6 +187,39 @@ pub struct WhomOptions {
     /// A handshake may take so long
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_secs(3))]
     pub timeout: Duration,
+}
+
+impl WhomOptions {
+    fn targets(&self) -> TargetSettings {
+        TargetSettings {
+            exclude: self.exclude.clone(),
+            resolver: self.resolver,
+            https_records: self.https_records,
+            addresses: match self.addresses {
+                Addresses::First => AddressChoice::First,
+                Addresses::All => AddressChoice::All,
+                Addresses::V4 => AddressChoice::V4,
+                Addresses::V6 => AddressChoice::V6,
+            },
+        }
+    }
+
+    /// The list of the command with its time, and the groups.
+    fn groups(&self, list: Option<&Path>) -> Result<Vec<TargetGroup>> {
+        let mut groups = self.group.clone();
+        match (list, self.every) {
+            (Some(list), Some(every)) => {
+                ensure!(every > Duration::ZERO, "--every: found 0, expected more");
+                groups.push(TargetGroup { name: "targets".to_owned(), every, list: list.to_owned() });
+            }
+            (Some(_), None) => bail!("--for needs --every, the time between two handshakes of a target"),
+            (None, _) => {}
+        }
+        if groups.iter().any(|group| group.list == Path::new("-")) {
+            bail!("found standard input, expected files: their names are resolved again each day");
+        }
+        Ok(groups)
+    }
 }
 
 fn group(text: &str) -> Result<TargetGroup, String> {
@@ -195,6 +311,12 @@ pub struct OriginOptions {
     /// Which CDN an AS is: lines of AS,NAME [default: those of the study ReACKed QUICer, its table 5]
     #[arg(long, value_name = "FILE")]
     pub cdns: Option<PathBuf>,
+}
+
+impl OriginOptions {
+    fn resolve(&self) -> OriginSettings {
+        OriginSettings { prefixes: self.prefixes.clone(), cdns: self.cdns.clone() }
+    }
 }
 
 fn key_share_group(name: &str) -> Result<KeyShareGroup, String> {

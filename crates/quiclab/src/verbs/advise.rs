@@ -8,13 +8,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use comfy_table::CellAlignment;
-use quiclab_advise::{Advice, Choice, FirstAck, Handshake, Losses, QUIC_CLIENTS, Question, advice};
+use quiclab_advise::{Advice, Choice, Handshake, Question, advice};
 use quiclab_trace::{RunColumn, RunKind, read_numbers, read_runs};
 use quiclab_units::{ByteCount, Duration};
 use serde::Serialize;
 
 use crate::{
-    cli::{AdviseArguments, AdviseQuestion, InstantAckArguments},
+    settings::{AdviseSettings, InstantAckSettings},
     terminal::output,
 };
 
@@ -22,35 +22,26 @@ use crate::{
 ///
 /// # Errors
 /// Values that cannot be; a file that cannot be read.
-pub fn advise(arguments: &AdviseArguments) -> Result<u8> {
-    match &arguments.question {
-        AdviseQuestion::InstantAck(arguments) => instant_ack(arguments),
-        AdviseQuestion::Check(arguments) => check::check(arguments),
-        AdviseQuestion::Pto(arguments) => pto::pto(arguments),
+pub fn advise(settings: &AdviseSettings) -> Result<u8> {
+    match settings {
+        AdviseSettings::InstantAck(settings) => instant_ack(settings),
+        AdviseSettings::Check(settings) => check::check(settings),
+        AdviseSettings::Pto(settings) => pto::pto(settings),
     }
 }
 
-fn instant_ack(arguments: &InstantAckArguments) -> Result<u8> {
-    let losses = Losses { client: arguments.loss_client, server: arguments.loss_server };
-    if losses.client + losses.server > 1.0 {
-        bail!(
-            "--loss-client, --loss-server: found {} and {}, expected at most 1 together",
-            losses.client,
-            losses.server
-        );
-    }
-    let kind = if arguments.padded { FirstAck::Padded } else { FirstAck::Instant };
-    if let Some(path) = &arguments.samples {
-        return of_samples(arguments, path, kind, losses);
+fn instant_ack(settings: &InstantAckSettings) -> Result<u8> {
+    if let Some(path) = &settings.samples {
+        return of_samples(settings, path);
     }
     let ([rtt], [delay], [size], None) =
-        (&arguments.rtt[..], &arguments.delay[..], &arguments.cert_size[..], &arguments.svg)
+        (&settings.rtts[..], &settings.delays[..], &settings.certificates[..], &settings.svg)
     else {
-        return grid::grid(arguments, kind, losses);
+        return grid::grid(settings);
     };
-    let question = question(arguments, *rtt, *delay, *size);
-    let advice = advice(&question, kind, losses)?;
-    if arguments.output.json {
+    let question = question(settings, *rtt, *delay, *size);
+    let advice = advice(&question, settings.kind, settings.losses)?;
+    if settings.json {
         output::print(&(serde_json::to_string_pretty(&advice)? + "\n"))?;
     } else {
         output::print(&text(&question, &advice))?;
@@ -58,15 +49,13 @@ fn instant_ack(arguments: &InstantAckArguments) -> Result<u8> {
     Ok(0)
 }
 
-fn question(arguments: &InstantAckArguments, rtt: Duration, delay: Duration, size: ByteCount) -> Question {
+fn question(settings: &InstantAckSettings, rtt: Duration, delay: Duration, size: ByteCount) -> Question {
     let mut question = Question::new(rtt, delay, size);
-    let named = QUIC_CLIENTS.iter().find(|client| Some(client.name) == arguments.client.as_deref());
-    question.client_pto =
-        arguments.client_pto.or(named.map(|client| client.default_pto)).unwrap_or(question.client_pto);
-    question.server_pto = arguments.server_pto;
-    question.hello_datagrams = arguments.hello_datagrams;
-    question.repeats_flight = !arguments.no_early_repeat;
-    question.rate = arguments.rate;
+    question.client_pto = settings.client_pto.unwrap_or(question.client_pto);
+    question.server_pto = settings.server_pto;
+    question.hello_datagrams = settings.hello_datagrams;
+    question.repeats_flight = settings.repeats_flight;
+    question.rate = settings.rate;
     question
 }
 
@@ -186,9 +175,9 @@ fn rows_of_scan(path: &Path) -> Result<Vec<Vec<f64>>> {
     Ok(rows)
 }
 
-fn of_samples(arguments: &InstantAckArguments, path: &Path, kind: FirstAck, losses: Losses) -> Result<u8> {
-    let [size] = arguments.cert_size[..] else {
-        bail!("--cert-size: found {} sizes, expected one with --samples", arguments.cert_size.len());
+fn of_samples(settings: &InstantAckSettings, path: &Path) -> Result<u8> {
+    let [size] = settings.certificates[..] else {
+        bail!("--cert-size: found {} sizes, expected one with --samples", settings.certificates.len());
     };
     let rows = match read_numbers(path, &COLUMNS)? {
         Ok(rows) => rows,
@@ -209,7 +198,8 @@ fn of_samples(arguments: &InstantAckArguments, path: &Path, kind: FirstAck, loss
         if row[0] < 0.0 || row[1] < 0.0 {
             bail!("{}: found rtt_ms = {}, delay_ms = {}, expected no negative times", place(), row[0], row[1]);
         }
-        let advice = advice(&question(arguments, rtt, delay, size), kind, losses).with_context(place)?;
+        let advice =
+            advice(&question(settings, rtt, delay, size), settings.kind, settings.losses).with_context(place)?;
         let Some(gain) = advice.mean_gain_ns else { bail!("{}: a handshake did not end within 120 s", place()) };
         gains.push((advice.choice, gain));
     }
@@ -226,7 +216,7 @@ fn of_samples(arguments: &InstantAckArguments, path: &Path, kind: FirstAck, loss
         mean_gain_ns: sorted.iter().sum::<f64>() / sorted.len() as f64,
         gain_percentiles_ns: [5, 25, 50, 75, 95].map(percentile),
     };
-    if arguments.output.json {
+    if settings.json {
         output::print(&(serde_json::to_string_pretty(&shares)? + "\n"))?;
     } else {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);

@@ -240,9 +240,9 @@ fn the_list_of_a_record_reaches_no_file_elsewhere() {
 const OWN: [&str; 11] = [
     "quiclab/src/cli/reference.rs",
     "quiclab/src/session/bounded_input.rs",
-    "quiclab/src/verbs/perf/certificates.rs",
-    "quiclab/src/verbs/perf/machine.rs",
-    "quiclab/src/verbs/perf/usage.rs",
+    "perf/src/measure/certificates.rs",
+    "perf/src/measure/machine.rs",
+    "perf/src/measure/usage.rs",
     "quiclab/src/session/prepared_archive.rs",
     "quiclab/src/verbs/stacks/import.rs",
     "quiclab/src/verbs/stacks/import/save.rs",
@@ -254,7 +254,7 @@ const OWN: [&str; 11] = [
 #[test]
 fn everything_else_is_opened_by_the_crate_that_waits_for_nothing() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let names = ["experiment", "quiclab", "record", "report", "scan", "trace", "trials", "wire"];
+    let names = ["experiment", "perf", "quiclab", "record", "report", "scan", "trace", "trials", "wire"];
     let mut folders: Vec<_> = names.iter().map(|name| crates.join(name).join("src")).collect();
     let (mut found, mut seen) = (Vec::new(), 0);
     while let Some(folder) = folders.pop() {

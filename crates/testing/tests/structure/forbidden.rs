@@ -37,10 +37,6 @@ const IMPURE_FILES: &[(&str, &str)] = &[
     ("crates/trace/src/writer.rs", "std::fs"),
 ];
 
-/// Files and folders of verbs that take arguments as they were parsed instead of plain values. Only ever remove one.
-const TAKE_ARGUMENTS: &[&str] =
-    &["verbs/advise.rs", "verbs/advise/", "verbs/perf.rs", "verbs/perf/", "verbs/scan.rs", "verbs/scan/"];
-
 /// Shows the command line's own help, so it has to know it.
 const SHOWS_HELP: &str = "verbs/help.rs";
 
@@ -98,8 +94,7 @@ fn verbs_take_plain_values() {
     let below = found.iter().filter_map(|(path, _)| path.strip_prefix("crates/quiclab/src/"));
     let named: Vec<_> = below.filter(|path| path.starts_with("verbs/") || path.starts_with("settings/")).collect();
     assert!(named.contains(&SHOWS_HELP), "{named:?}: is the search for them broken?");
-    let is_excepted = |path: &str| path == SHOWS_HELP || TAKE_ARGUMENTS.iter().any(|name| path.starts_with(name));
-    let wrong: Vec<_> = named.iter().filter(|path| !is_excepted(path)).collect();
+    let wrong: Vec<_> = named.iter().filter(|path| **path != SHOWS_HELP).collect();
     assert!(
         wrong.is_empty(),
         "{wrong:?}: they use crate::cli, but verbs and settings take plain values; let main.rs or crates/quiclab/src/cli take \

@@ -6,7 +6,7 @@ use crate::{modules::Modules, paths::paths, source::sources};
 
 /// Modules of a crate that neither use the rest of it nor are used there, and those that use both and are used by neither.
 const PARTS: &[(&str, &[&str], &[&str])] = &[
-    ("perf", &["roofline"], &[]),
+    ("perf", &["roofline"], &["measure"]),
     ("record", &["bundle"], &[]),
     ("scan", &["origin", "targets"], &["survey"]),
     ("wire", &["offload"], &[]),

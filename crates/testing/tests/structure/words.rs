@@ -48,7 +48,7 @@ fn private_words() -> BTreeMap<String, String> {
 const VAGUE: &[(&str, &str)] = &[
     ("Seen", "content interop metrics quiclab record scan sim testbed"),
     ("beside", "experiment interop report testbed trace trials wire"),
-    ("heard", "agent quiclab testbed"),
+    ("heard", "agent testbed"),
     ("looks", "agent experiment pages quiclab report supplies"),
     ("said", "agent experiment interop metrics perf quiclab record report scan supplies testbed testing"),
     ("told", "experiment quiclab record scan sim supplies testbed"),

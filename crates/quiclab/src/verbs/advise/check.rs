@@ -15,7 +15,7 @@ use super::{milliseconds, signed_milliseconds};
 use quiclab_pages::results::Results;
 
 use crate::{
-    cli::AdviseCheckArguments,
+    settings::AdviseCheckSettings,
     terminal::{output, progress},
     verbs::check::find_results,
 };
@@ -74,10 +74,10 @@ struct Checked {
 ///
 /// # Errors
 /// Where there are no results, or nothing to compare in them.
-pub fn check(arguments: &AdviseCheckArguments) -> Result<u8> {
+pub fn check(settings: &AdviseCheckSettings) -> Result<u8> {
     let mut pairs: BTreeMap<String, [Vec<RunRow>; 2]> = BTreeMap::new();
     let mut skipped = BTreeMap::new();
-    for folder in &arguments.folders {
+    for folder in &settings.folders {
         for place in find_results(folder)? {
             for row in Results::open(&place, progress::say)?.measured_transfers("advise check")?.runs {
                 let mut settings = row.run.settings.clone();
@@ -95,7 +95,7 @@ pub fn check(arguments: &AdviseCheckArguments) -> Result<u8> {
     }
     let mut points = Vec::new();
     for pair in pairs.values() {
-        match point(pair, arguments) {
+        match point(pair, settings) {
             Ok(point) => points.push(point),
             Err(why) => skipped.extend(pair.iter().flatten().map(|row| (row.folder.clone(), format!("{why:#}")))),
         }
@@ -105,28 +105,28 @@ pub fn check(arguments: &AdviseCheckArguments) -> Result<u8> {
             skipped.values().next().map_or(String::new(), |why| format!("; the first run is skipped because {why}"));
         bail!(
             "{}: found no two runs that differ only in stack.first_ack{why}\nhint: quiclab run experiments/advise makes such runs",
-            arguments.folders.iter().map(|folder| folder.shown()).collect::<Vec<_>>().join(", ")
+            settings.folders.iter().map(|folder| folder.shown()).collect::<Vec<_>>().join(", ")
         );
     }
     points.sort_by(|a, b| a.place().cmp(&b.place()));
     let agreeing_share = agreeing_share(&points.iter().map(|point| point.agreement).collect::<Vec<_>>());
     let checked = Checked {
-        margin_ns: arguments.margin.as_nanos(),
-        margin_rtts: arguments.margin_rtts,
+        margin_ns: settings.margin.as_nanos(),
+        margin_rtts: settings.margin_rtts,
         points,
         agreeing_share,
         skipped,
     };
-    if arguments.output.json {
+    if settings.json {
         output::print(&(serde_json::to_string_pretty(&checked)? + "\n"))?;
     } else {
-        output::print(&text(&checked, arguments))?;
+        output::print(&text(&checked, settings))?;
     }
-    Ok(u8::from(agreeing_share.is_some_and(|share| share < arguments.at_least)))
+    Ok(u8::from(agreeing_share.is_some_and(|share| share < settings.at_least)))
 }
 
 /// What was measured with both behaviours, and what the model says of it.
-fn point([wait, instant]: &[Vec<RunRow>; 2], arguments: &AdviseCheckArguments) -> Result<Point> {
+fn point([wait, instant]: &[Vec<RunRow>; 2], asked: &AdviseCheckSettings) -> Result<Point> {
     let (Some(first), Some(other)) = (wait.first(), instant.first()) else {
         bail!("there is no run with the other value of stack.first_ack");
     };
@@ -155,7 +155,7 @@ fn point([wait, instant]: &[Vec<RunRow>; 2], arguments: &AdviseCheckArguments) -
     if let Some(datagrams) = time(wait, "handshake_client_flight_1_datagrams") {
         question.hello_datagrams = datagrams.round() as u32;
     }
-    question.repeats_flight = !arguments.no_early_repeat;
+    question.repeats_flight = asked.repeats_flight;
     question.server_pto = settings.stack.default_pto.unwrap_or(question.server_pto);
     let measured_pto = time(wait, "handshake_client_default_pto_ns").map(nanoseconds);
     let named = default_pto(&settings.stack.client);
@@ -168,7 +168,7 @@ fn point([wait, instant]: &[Vec<RunRow>; 2], arguments: &AdviseCheckArguments) -
         [handshake(&question, FirstAck::Wait, loss)?.first_byte_ns, handshake(&question, kind, loss)?.first_byte_ns];
     let model_gain_ns = model_wait_ns.zip(model_instant_ns).map(|(wait, instant)| wait as i64 - instant as i64);
     let measured_gain_ns = (measured_wait_ns - measured_instant_ns).round() as i64;
-    let margin = arguments.margin + nanoseconds(question.rtt.as_nanos() as f64 * arguments.margin_rtts);
+    let margin = asked.margin + nanoseconds(question.rtt.as_nanos() as f64 * asked.margin_rtts);
     let agreement = model_gain_ns.map_or(Agreement::Differs, |model| Agreement::of(model, measured_gain_ns, margin));
     Ok(Point {
         client: settings.stack.client.clone(),
@@ -227,7 +227,7 @@ fn default_pto(client: &str) -> Option<Duration> {
     QUIC_CLIENTS.iter().find(|known| known.name == name).map(|known| known.default_pto)
 }
 
-fn text(checked: &Checked, arguments: &AdviseCheckArguments) -> String {
+fn text(checked: &Checked, settings: &AdviseCheckSettings) -> String {
     let mut table = output::table([
         "client",
         "lost",
@@ -271,7 +271,7 @@ fn text(checked: &Checked, arguments: &AdviseCheckArguments) -> String {
             "The signs agree in {agree} of {} points ({:.1} %), expected at least {:.1} %",
             agree + differ,
             share * 100.0,
-            arguments.at_least * 100.0
+            settings.at_least * 100.0
         ),
         None => "No point is outside the margin".to_owned(),
     };
@@ -295,15 +295,18 @@ mod tests {
     use quiclab_metrics::RunMetrics;
 
     use super::*;
-    use crate::cli::{AdviseQuestion, Cli, Verb};
+    use crate::{
+        cli::{Cli, Verb},
+        settings::AdviseSettings,
+    };
 
     /// A run as a record of experiments/advise/server-flight.toml has it: 150 ms, a chain of 9000 B.
     const RUN: &str = include_str!("check_run.toml");
 
-    fn arguments(line: &str) -> AdviseCheckArguments {
+    fn settings(line: &str) -> AdviseCheckSettings {
         let Ok(Cli { verb: Verb::Advise(advise) }) = Cli::try_parse_from(line.split(' ')) else { panic!("{line}") };
-        let AdviseQuestion::Check(arguments) = advise.question else { panic!("{line}") };
-        arguments
+        let Ok(AdviseSettings::Check(settings)) = advise.resolve() else { panic!("{line}") };
+        settings
     }
 
     fn row(text: &str, first_byte_ms: u64) -> RunRow {
@@ -334,20 +337,20 @@ mod tests {
 
     #[test]
     fn a_pair_of_runs_becomes_a_question_with_what_was_measured() {
-        let arguments = arguments("quiclab advise check results");
+        let settings = settings("quiclab advise check results");
         let text = RUN.replace("9 kB", "1212 B").replace("149500 us", "39500 us");
-        let found = point(&pair(&text, [278, 388]), &arguments).unwrap();
+        let found = point(&pair(&text, [278, 388]), &settings).unwrap();
         assert_eq!((found.loss, found.rtt_ns, found.delay_ns), (Loss::ServerFlightRest, 40_000_000, 6_000_000));
         assert_eq!((found.hello_datagrams, found.certificate_bytes), (2, 1212));
         assert_eq!((found.measured_gain_ns, found.agreement), (-110_000_000, Agreement::Agrees));
-        let turned = point(&pair(&text, [388, 278]), &arguments).unwrap();
+        let turned = point(&pair(&text, [388, 278]), &settings).unwrap();
         assert_eq!((turned.measured_gain_ns, turned.agreement), (110_000_000, Agreement::Differs));
     }
 
     #[test]
     fn the_margin_has_a_part_that_grows_with_the_round_trip_time() {
         let none = without_loss();
-        let at = |gain: u64, line: &str| point(&pair(&none, [400 + gain, 400]), &arguments(line)).unwrap().agreement;
+        let at = |gain: u64, line: &str| point(&pair(&none, [400 + gain, 400]), &settings(line)).unwrap().agreement;
         assert_eq!(at(42, "quiclab advise check x"), Agreement::WithinMargin);
         assert_eq!(at(43, "quiclab advise check x"), Agreement::Differs);
         assert_eq!(at(6, "quiclab advise check x --margin-rtts 0"), Agreement::Differs);
@@ -361,15 +364,15 @@ mod tests {
 
     #[test]
     fn what_the_model_does_not_have_is_no_point() {
-        let arguments = arguments("quiclab advise check results");
+        let settings = settings("quiclab advise check results");
         for (from, to, part) in [
             ("flight 1 after datagram 1 and crypto", "datagram 3", "datagram 3"),
             ("certificate = \"9 kB\"", "certificate = \"small\"", "not a size"),
         ] {
-            let error = point(&pair(&RUN.replace(from, to), [1, 2]), &arguments).unwrap_err();
+            let error = point(&pair(&RUN.replace(from, to), [1, 2]), &settings).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
         }
         let lonely = [vec![row(RUN, 1)], vec![]];
-        assert!(point(&lonely, &arguments).unwrap_err().to_string().contains("stack.first_ack"));
+        assert!(point(&lonely, &settings).unwrap_err().to_string().contains("stack.first_ack"));
     }
 }

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use comfy_table::CellAlignment;
-use quiclab_advise::{Advice, Choice, FirstAck, Losses, advice};
+use quiclab_advise::{Advice, Choice, advice};
 use quiclab_report::{Curves, render_curves_svg};
 use quiclab_units::{ByteCount, Duration};
 use serde::Serialize;
 
 use super::{question, signed_milliseconds};
-use crate::{cli::InstantAckArguments, terminal::output};
+use crate::{settings::InstantAckSettings, terminal::output};
 
 /// Most combinations that are allowed: more would be a table that nobody reads.
 const MOST_POINTS: usize = 10_000;
@@ -41,8 +41,8 @@ struct Point {
 ///
 /// # Errors
 /// Values that cannot be; a file that cannot be written.
-pub fn grid(arguments: &InstantAckArguments, kind: FirstAck, losses: Losses) -> Result<u8> {
-    let (rtts, delays, sizes) = (&arguments.rtt, &arguments.delay, &arguments.cert_size);
+pub fn grid(settings: &InstantAckSettings) -> Result<u8> {
+    let (rtts, delays, sizes) = (&settings.rtts, &settings.delays, &settings.certificates);
     let count = rtts.len() * delays.len() * sizes.len();
     if count > MOST_POINTS {
         bail!("--rtt, --delay, --cert-size: found {count} combinations, expected at most {MOST_POINTS}");
@@ -51,14 +51,14 @@ pub fn grid(arguments: &InstantAckArguments, kind: FirstAck, losses: Losses) -> 
     for &size in sizes {
         for &delay in delays {
             for &rtt in rtts {
-                points.push(point(arguments, (rtt, delay, size), kind, losses)?);
+                points.push(point(settings, (rtt, delay, size))?);
             }
         }
     }
-    if let Some(path) = &arguments.svg {
+    if let Some(path) = &settings.svg {
         draw(path, &points)?;
     }
-    if arguments.output.json {
+    if settings.json {
         output::print(&(serde_json::to_string_pretty(&points)? + "\n"))?;
     } else {
         output::print(&text(&points))?;
@@ -66,14 +66,9 @@ pub fn grid(arguments: &InstantAckArguments, kind: FirstAck, losses: Losses) -> 
     Ok(0)
 }
 
-fn point(
-    arguments: &InstantAckArguments,
-    (rtt, delay, size): (Duration, Duration, ByteCount),
-    kind: FirstAck,
-    losses: Losses,
-) -> Result<Point> {
+fn point(settings: &InstantAckSettings, (rtt, delay, size): (Duration, Duration, ByteCount)) -> Result<Point> {
     let place = || format!("--rtt {rtt} --delay {delay} --cert-size {size}");
-    let advice = advice(&question(arguments, rtt, delay, size), kind, losses).with_context(place)?;
+    let advice = advice(&question(settings, rtt, delay, size), settings.kind, settings.losses).with_context(place)?;
     let [none, server, client] = &advice.scenarios[..] else { unreachable!("a scenario for each loss") };
     Ok(Point {
         rtt_ns: rtt.as_nanos(),

@@ -8,7 +8,7 @@ use quiclab_units::Duration;
 use serde::Serialize;
 
 use crate::{
-    cli::{PtoArguments, SampleArgument},
+    settings::{PtoSettings, RttSamples},
     terminal::output,
 };
 
@@ -33,12 +33,12 @@ struct Row {
 ///
 /// # Errors
 /// Where standard output cannot be written.
-pub fn pto(arguments: &PtoArguments) -> Result<u8> {
-    let sequences = sequences(arguments);
-    if let Some(path) = &arguments.svg {
+pub fn pto(settings: &PtoSettings) -> Result<u8> {
+    let sequences = sequences(settings);
+    if let Some(path) = &settings.svg {
         std::fs::write(path, render_curves_svg(&curves(&sequences))).with_context(|| path.display().to_string())?;
     }
-    let text = match (&sequences[..], arguments.output.json) {
+    let text = match (&sequences[..], settings.json) {
         ([only], true) => serde_json::to_string_pretty(&only.rows)?,
         ([only], false) => table(&only.rows),
         (several, true) => serde_json::to_string_pretty(several)?,
@@ -56,13 +56,12 @@ struct Sequence {
     rows: Vec<Row>,
 }
 
-fn sequences(arguments: &PtoArguments) -> Vec<Sequence> {
-    let all = [&arguments.samples].into_iter().chain(arguments.compare.iter().map(|samples| &samples.0));
-    all.map(|samples| {
+fn sequences(settings: &PtoSettings) -> Vec<Sequence> {
+    let sequence = |samples: &Vec<RttSamples>| {
         let words: Vec<_> = samples.iter().map(ToString::to_string).collect();
-        Sequence { samples: words.join(" "), rows: rows(arguments, samples) }
-    })
-    .collect()
+        Sequence { samples: words.join(" "), rows: rows(settings, samples) }
+    };
+    settings.sequences.iter().map(sequence).collect()
 }
 
 /// The timeouts alone, a column for each sequence.
@@ -94,9 +93,9 @@ fn curves(sequences: &[Sequence]) -> Curves {
     }
 }
 
-fn rows(arguments: &PtoArguments, samples: &[SampleArgument]) -> Vec<Row> {
-    let in_timeout = arguments.max_ack_delay.unwrap_or_default();
-    let mut estimate = RttEstimate::new(arguments.initial_rtt);
+fn rows(settings: &PtoSettings, samples: &[RttSamples]) -> Vec<Row> {
+    let in_timeout = settings.max_ack_delay.unwrap_or_default();
+    let mut estimate = RttEstimate::new(settings.initial_rtt);
     let row = |samples, delays: Option<[Duration; 2]>, estimate: &RttEstimate| {
         let nanoseconds = |value: Option<Duration>| value.map(Duration::as_nanos);
         Row {
@@ -113,7 +112,7 @@ fn rows(arguments: &PtoArguments, samples: &[SampleArgument]) -> Vec<Row> {
     let mut rows = vec![row(0, None, &estimate)];
     for sample in samples {
         for _ in 0..sample.count {
-            let delay = arguments.max_ack_delay.map_or(sample.ack_delay, |most| sample.ack_delay.min(most));
+            let delay = settings.max_ack_delay.map_or(sample.ack_delay, |most| sample.ack_delay.min(most));
             let adjusted = estimate.on_sample(sample.rtt, delay);
             rows.push(row(rows.len() as u64, Some([delay, adjusted]), &estimate));
         }
@@ -147,18 +146,20 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{AdviseArguments, AdviseQuestion, Cli, Verb};
+    use crate::{
+        cli::{Cli, Verb},
+        settings::AdviseSettings,
+    };
 
-    fn arguments<'a>(line: impl IntoIterator<Item = &'a str>) -> PtoArguments {
-        match Cli::try_parse_from(line).unwrap().verb {
-            Verb::Advise(AdviseArguments { question: AdviseQuestion::Pto(arguments) }) => arguments,
-            other => panic!("{other:?}"),
-        }
+    fn settings<'a>(line: impl IntoIterator<Item = &'a str>) -> PtoSettings {
+        let Verb::Advise(advise) = Cli::try_parse_from(line).unwrap().verb else { panic!("no advise") };
+        let AdviseSettings::Pto(settings) = advise.resolve().unwrap() else { panic!("no pto") };
+        settings
     }
 
     fn values(line: &str) -> Vec<f64> {
-        let arguments = arguments(line.split(' '));
-        rows(&arguments, &arguments.samples).iter().map(|row| row.pto_ns as f64 / 1e6).collect()
+        let settings = settings(line.split(' '));
+        rows(&settings, &settings.sequences[0]).iter().map(|row| row.pto_ns as f64 / 1e6).collect()
     }
 
     /// ReACKed QUICer, figure 2: a server that waits 4 ms for its certificate costs 12 ms at first, and nothing after 50 samples.
@@ -173,8 +174,8 @@ mod tests {
     #[test]
     fn sequences_are_shown_beside_each_other_under_what_was_given() {
         let line = ["quiclab", "advise", "pto", "50x9ms", "--compare", "13ms 49x9ms/1ms"];
-        let arguments = arguments(line);
-        let sequences = sequences(&arguments);
+        let settings = settings(line);
+        let sequences = sequences(&settings);
         let names: Vec<_> = sequences.iter().map(|sequence| sequence.samples.as_str()).collect();
         assert_eq!(names, ["50x9ms", "13ms 49x9ms/1ms"]);
         assert!(timeouts(&sequences).lines().any(|line| line.contains("27.000") && line.contains("39.000")));

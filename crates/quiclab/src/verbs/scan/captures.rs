@@ -18,11 +18,11 @@ use quiclab_units::ShowPath;
 use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Secrets};
 
 use crate::{
-    cli::CaptureOptions,
     session::{
         bounded_input::{self, STANDARD_INPUT},
         pipe, signals,
     },
+    settings::CaptureSettings,
     terminal::progress::BytesProgress,
 };
 
@@ -31,21 +31,21 @@ use crate::{
 /// # Errors
 /// A file that cannot be read, an interruption, what `on_row` says.
 pub fn read(
-    arguments: &CaptureOptions,
+    settings: &CaptureSettings,
     stop: &Arc<AtomicBool>,
     on_row: &mut dyn FnMut(ScanRow) -> Result<()>,
 ) -> Result<bool> {
-    let key_log = bounded_input::read_key_logs(&arguments.keys)?;
+    let key_log = bounded_input::read_key_logs(&settings.keys)?;
     let mut was_cut = false;
-    for file in &arguments.from {
-        was_cut |= read_one(file, arguments, &key_log, stop, on_row).with_context(|| file.shown().to_string())?;
+    for file in &settings.files {
+        was_cut |= read_one(file, settings, &key_log, stop, on_row).with_context(|| file.shown().to_string())?;
     }
     Ok(was_cut)
 }
 
 fn read_one(
     path: &Path,
-    arguments: &CaptureOptions,
+    settings: &CaptureSettings,
     key_log: &[u8],
     stop: &Arc<AtomicBool>,
     on_row: &mut dyn FnMut(ScanRow) -> Result<()>,
@@ -56,9 +56,9 @@ fn read_one(
     let decompressed = Decompressed::detect(progress.count(input)).context("cannot be read")?;
     drop(reading);
     let input = pipe::in_background(decompressed, stop.clone());
-    let settings =
-        DissectorSettings { server_port: arguments.server_port, interfaces_are_one_tap: arguments.merge_interfaces };
-    let mut stream = HandshakeStream::new(settings, key_log);
+    let dissector =
+        DissectorSettings { server_port: settings.server_port, interfaces_are_one_tap: settings.merge_interfaces };
+    let mut stream = HandshakeStream::new(dissector, key_log);
     let mut secrets_read = 0;
     let mut written = Ok(());
     let mut on_handshake = |seen: quiclab_metrics::SeenHandshake| {

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::{Sample, Tracker};
 use anyhow::{Context, Result};
 use nix::{
     sched::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -17,14 +18,13 @@ use quiclab_experiment::{
     stack::{PERF, Role, Transport},
 };
 use quiclab_inputs::open_unlinked_with;
-use quiclab_perf::{Sample, Tracker};
 use quiclab_testbed::loopback::{Endpoint, Start};
 
 use super::{
+    settings::PerfSettings,
     setup::{Setup, Stack},
     usage::{self, Usage},
 };
-use crate::settings::PerfSettings;
 
 /// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
 const PROGRESS_MS: u64 = 20;

@@ -8,22 +8,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
-use quiclab_perf::{
+use crate::{
     Sample,
     control::{Answer, Lines, Question, VERSION, line, parse},
 };
+use anyhow::{Context, Result};
 
 use super::{
     certificates,
     ends::{End, counters_port, port_kind},
+    hooks::Ended,
+    settings::PerfSettings,
     setup::Setup,
     test::start_server,
     usage,
 };
 use quiclab_trials::output_tail;
-
-use crate::{session::signals, settings::PerfSettings, terminal::output};
 
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -40,7 +40,9 @@ const CPU_AGE: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// Where the port is taken, or the server ends.
-pub fn serve(settings: &PerfSettings, setup: &Setup) -> Result<u8> {
+pub fn serve(settings: &PerfSettings, setup: &Setup) -> Result<Ended> {
+    let hooks = setup.hooks;
+    let tell_logs = || hooks.status(&output_tail::in_words(&output_tail::of_run(&setup.shared.join("logs"))));
     let authority = certificates::make(&setup.shared.join("certs"))?;
     let title = setup.server.as_ref().map(super::setup::Stack::title).unwrap_or_default();
     let port = settings.port;
@@ -48,12 +50,11 @@ pub fn serve(settings: &PerfSettings, setup: &Setup) -> Result<u8> {
     let any = if settings.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
     let listener = TcpListener::bind((any, counters)).with_context(|| format!("TCP port {counters}"))?;
     listener.set_nonblocking(true).context("TCP")?;
-    let mut end = start_server(settings, setup)
-        .inspect_err(|_| status!("{}", output_tail::in_words(&output_tail::of_run(&setup.shared.join("logs")))))?;
+    let mut end = start_server(settings, setup).inspect_err(|_| tell_logs())?;
     let pin = certificates::pin_of(&authority)?;
     let kind = port_kind(setup.transport);
     let tcp = if settings.tcp { " --tcp" } else { "" };
-    output::print(&format!(
+    hooks.print(&format!(
         "{title} serves at {kind} port {port}; its counters are at TCP port {counters}\non the other machine:\n  \
          quiclab perf -c ADDRESS{tcp} --port {port} --pin {pin}\n"
     ))?;
@@ -64,7 +65,7 @@ pub fn serve(settings: &PerfSettings, setup: &Setup) -> Result<u8> {
     while !setup.stop.load(Ordering::Relaxed) {
         end.read()?;
         if let Some(exit) = end.endpoint.poll()? {
-            status!("{}", output_tail::in_words(&output_tail::of_run(&setup.shared.join("logs"))));
+            tell_logs();
             anyhow::bail!("the server ended by itself: {exit}");
         }
         // First, so that one that has gone is no hindrance.
@@ -85,14 +86,14 @@ pub fn serve(settings: &PerfSettings, setup: &Setup) -> Result<u8> {
                     refused.push((stream, Instant::now()));
                 }
             } else if stream.set_nonblocking(true).is_ok() {
-                status!("quiclab: counters are read by {from}");
-                client = Some(Client { stream, lines: Lines::default(), heard: Instant::now() });
+                hooks.status(&format!("quiclab: counters are read by {from}"));
+                client = Some(Client { stream, lines: Lines::default(), last_read: Instant::now() });
             }
         }
         thread::sleep(POLL_INTERVAL);
     }
     end.endpoint.end();
-    Ok(signals::INTERRUPTED)
+    Ok(Ended::Interrupted)
 }
 
 fn refuse(mut stream: &TcpStream, why: &str) -> std::io::Result<()> {
@@ -103,7 +104,7 @@ fn refuse(mut stream: &TcpStream, why: &str) -> std::io::Result<()> {
 struct Client {
     stream: TcpStream,
     lines: Lines,
-    heard: Instant,
+    last_read: Instant,
 }
 
 impl Client {
@@ -120,7 +121,7 @@ impl Client {
         let length = match self.stream.read(&mut buffer) {
             Ok(0) => return false,
             Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return self.heard.elapsed() < TIMEOUT,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return self.last_read.elapsed() < TIMEOUT,
             Err(_) => return false,
         };
         let mut taken = &buffer[..length];
@@ -128,10 +129,10 @@ impl Client {
             let question = match self.lines.take(taken) {
                 Ok(Some(line)) => {
                     // A client that says a byte now and then holds nothing.
-                    self.heard = Instant::now();
+                    self.last_read = Instant::now();
                     parse::<Question>(&line)
                 }
-                Ok(None) => return self.heard.elapsed() < TIMEOUT,
+                Ok(None) => return self.last_read.elapsed() < TIMEOUT,
                 Err(error) => Err(error),
             };
             taken = &[];

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use quiclab_experiment::run::{Certificate, CertificateKey};
 use quiclab_testbed::{certificates, hash};
 
-use crate::settings::PerfSettings;
+use super::{hooks::Hooks, settings::PerfSettings};
 
 /// Makes certificates of a new authority in `folder`. Returns the PEM of the authority.
 ///
@@ -53,13 +53,13 @@ pub fn pin_of(authority: &str) -> Result<String> {
 ///
 /// # Errors
 /// Where nothing speaks for it.
-pub fn check(settings: &PerfSettings, authority: &str) -> Result<()> {
+pub fn check(settings: &PerfSettings, authority: &str, hooks: Hooks) -> Result<()> {
     let found = pin_of(authority)?;
     match &settings.pin {
         Some(pin) if *pin == found => Ok(()),
         Some(pin) => bail!("--pin: the server's authority has SHA-256 {found}, expected {pin}"),
         None if settings.insecure => {
-            status!("quiclab: --insecure: the server's certificate is not verified");
+            hooks.status("quiclab: --insecure: the server's certificate is not verified");
             Ok(())
         }
         None => bail!(

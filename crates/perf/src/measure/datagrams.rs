@@ -14,22 +14,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
-use quiclab_perf::{
+use crate::{
     Asked, Direction,
     udp::{
         Arrivals, Connection, Datagram, UdpAnswer, UdpInterval, UdpQuestion, UdpReading, UdpSummary, UdpTest,
         iperf_of_udp,
     },
 };
+use anyhow::{Context, Result};
 use quiclab_testbed::loopback::{self, Network};
 use serde_json::json;
 
 use super::{
     certificates,
+    hooks::{Ended, Hooks},
+    settings::PerfSettings,
     test::{Failure, resolve},
 };
-use crate::{session::signals, settings::PerfSettings, terminal::output};
 use flow::Counters;
 pub use serve::serve;
 
@@ -44,11 +45,11 @@ const CALL: Duration = Duration::from_millis(100);
 /// The number of a datagram that is none of a flow.
 const NO_SEQUENCE: u64 = u64::MAX;
 
-/// Measures. Returns 1 where nothing arrives.
+/// Measures. It has failed where nothing arrives.
 ///
 /// # Errors
 /// A server that cannot be reached, or does not do as it should; an interruption.
-pub fn udp(settings: &PerfSettings, stop: &Arc<AtomicBool>) -> Result<u8> {
+pub fn udp(settings: &PerfSettings, stop: &Arc<AtomicBool>, hooks: Hooks) -> Result<Ended> {
     let network = if settings.client.is_some() { Network::OfThisMachine } else { Network::Own };
     let _scratch = loopback::enter(network)?;
     let (address, title) = match &settings.client {
@@ -58,7 +59,7 @@ pub fn udp(settings: &PerfSettings, stop: &Arc<AtomicBool>) -> Result<u8> {
         }
         None => {
             let ip = if settings.ipv6 { IpAddr::from(Ipv6Addr::LOCALHOST) } else { Ipv4Addr::LOCALHOST.into() };
-            let server = serve::Server::open(SocketAddr::new(ip, settings.port))?;
+            let server = serve::Server::open(SocketAddr::new(ip, settings.port), hooks)?;
             let stop = stop.clone();
             thread::spawn(move || server.run(&stop));
             (SocketAddr::new(ip, settings.port), "this machine".to_owned())
@@ -80,31 +81,31 @@ pub fn udp(settings: &PerfSettings, stop: &Arc<AtomicBool>) -> Result<u8> {
             nanoseconds: (settings.seconds * 1e9) as u64,
         };
         if !settings.json && found.is_empty() {
-            output::print(&show::heading(&test, &title))?;
+            hooks.print(&show::heading(&test, &title))?;
         }
-        let (rows, summary, interrupted) = match one_test(settings, test, address, &mut connection, stop) {
+        let (rows, summary, interrupted) = match one_test(settings, test, address, &mut connection, stop, hooks) {
             Ok(outcome) => outcome,
             Err(error) if error.is::<Failure>() => {
-                status!("quiclab: {error:#}");
-                return Ok(1);
+                hooks.status(&format!("quiclab: {error:#}"));
+                return Ok(Ended::Failed);
             }
             Err(error) => return Err(error),
         };
         if !settings.json {
-            output::print(&show::summary(&summary))?;
+            hooks.print(&show::summary(&summary))?;
         }
         results.push(iperf_of_udp(&asked(settings, &title), &rows, &summary));
         found.push(summary);
         if interrupted {
-            super::show::print_json(&results, settings.json)?;
-            return Ok(signals::INTERRUPTED);
+            super::show::print_json(&results, settings.json, hooks)?;
+            return Ok(Ended::Interrupted);
         }
     }
     if !settings.json {
-        output::print(&show::together(&found))?;
+        hooks.print(&show::together(&found))?;
     }
-    super::show::print_json(&results, settings.json)?;
-    Ok(0)
+    super::show::print_json(&results, settings.json, hooks)?;
+    Ok(Ended::Measured)
 }
 
 fn asked(settings: &PerfSettings, title: &str) -> Asked {
@@ -128,6 +129,7 @@ fn one_test(
     server: SocketAddr,
     connection: &mut Connection,
     stop: &AtomicBool,
+    hooks: Hooks,
 ) -> Result<Outcome> {
     let any = if server.is_ipv6() { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
     let socket = Arc::new(UdpSocket::bind((any, 0)).context("a UDP socket")?);
@@ -186,7 +188,7 @@ fn one_test(
             shown = (seconds, receiver.arrivals, sender.sent);
             due += settings.interval;
             if !settings.json {
-                output::print(&show::row(&row, rows.is_empty()))?;
+                hooks.print(&show::row(&row, rows.is_empty()))?;
             }
             rows.push(row);
         }

@@ -5,12 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
-use quiclab_inputs::open_unlinked;
-use quiclab_perf::{
+use crate::{
     ExchangeInterval, Exchanges, Interval, Latencies, Load, Reading, Summary, count, exchange_interval, exchanges,
     interval, summary, summary_of_both,
 };
+use anyhow::{Context, Result};
+use quiclab_inputs::open_unlinked;
 
 use super::{
     setup::Setup,

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use quiclab_perf::{EndUse, ExchangeInterval, Exchanges, Figures};
+use crate::{EndUse, ExchangeInterval, Exchanges, Figures};
 
-use super::{median, milliseconds};
-use crate::verbs::perf::load::Found;
+use super::{super::results::Found, median, milliseconds};
 
 /// A line for an interval, below a head if it `is_first`. `word` is what is counted.
 pub fn row(interval: &ExchangeInterval, word: &str, is_first: bool) -> String {

@@ -11,9 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::udp::{Arrivals, Datagram, UdpReading, UdpTest};
 use anyhow::{Context, Result};
 use nix::sys::socket::{setsockopt, sockopt::RcvBuf};
-use quiclab_perf::udp::{Arrivals, Datagram, UdpReading, UdpTest};
 
 use super::super::usage;
 

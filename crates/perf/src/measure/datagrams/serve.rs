@@ -11,14 +11,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
-use quiclab_perf::{
+use crate::{
     control::{Lines, VERSION, line, parse},
     udp::{HEADER, UdpAnswer, UdpQuestion, UdpTest},
 };
+use anyhow::{Context, Result};
 
-use super::flow::{self, Counters};
-use crate::{session::signals, settings::PerfSettings, terminal::output};
+use super::{
+    super::{
+        hooks::{Ended, Hooks},
+        settings::PerfSettings,
+    },
+    flow::{self, Counters},
+};
 
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -35,23 +40,24 @@ const LARGEST: u16 = 65_507;
 ///
 /// # Errors
 /// Where the port is taken.
-pub fn serve(settings: &PerfSettings, stop: &AtomicBool) -> Result<u8> {
+pub fn serve(settings: &PerfSettings, stop: &AtomicBool, hooks: Hooks) -> Result<Ended> {
     let any = if settings.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
-    let server = Server::open(SocketAddr::new(any, settings.port))?;
-    output::print(&format!(
+    let server = Server::open(SocketAddr::new(any, settings.port), hooks)?;
+    hooks.print(&format!(
         "plain UDP at UDP port {0}; its counters are at TCP port {0}\non the other machine:\n  \
          quiclab perf --udp -c ADDRESS --port {0}\n",
         settings.port
     ))?;
     server.run(stop);
-    Ok(signals::INTERRUPTED)
+    Ok(Ended::Interrupted)
 }
 
-/// Its sockets.
+/// The sockets of the server.
 pub struct Server {
     listener: TcpListener,
     socket: Arc<UdpSocket>,
     port: u16,
+    hooks: Hooks,
 }
 
 impl Server {
@@ -59,12 +65,12 @@ impl Server {
     ///
     /// # Errors
     /// Where the port is taken.
-    pub fn open(address: SocketAddr) -> Result<Self> {
+    pub fn open(address: SocketAddr, hooks: Hooks) -> Result<Self> {
         let port = address.port();
         let hint = || format!("port {port} of {}\nhint: --port, another number", address.ip());
         let listener = TcpListener::bind(address).with_context(hint)?;
         listener.set_nonblocking(true).context("TCP")?;
-        Ok(Self { listener, socket: Arc::new(UdpSocket::bind(address).with_context(hint)?), port })
+        Ok(Self { listener, socket: Arc::new(UdpSocket::bind(address).with_context(hint)?), port, hooks })
     }
 
     /// Tests with one client after the other, until `stop`.
@@ -83,9 +89,9 @@ impl Server {
         if settings.and_then(|()| stream.set_nodelay(true)).is_err() {
             return;
         }
-        let (mut lines, mut heard, mut running) = (Lines::default(), Instant::now(), None);
+        let (mut lines, mut last_read, mut running) = (Lines::default(), Instant::now(), None);
         let mut buffer = [0; 4096];
-        while !stop.load(Ordering::Relaxed) && heard.elapsed() < TIMEOUT {
+        while !stop.load(Ordering::Relaxed) && last_read.elapsed() < TIMEOUT {
             if let Ok((mut other, _)) = self.listener.accept() {
                 let why = "the server tests with another client".to_owned();
                 let _ = other.write_all(&line(&UdpAnswer::Refused { why }));
@@ -99,7 +105,7 @@ impl Server {
             loop {
                 let question = match lines.take(taken) {
                     Ok(Some(line)) => {
-                        heard = Instant::now();
+                        last_read = Instant::now();
                         parse::<UdpQuestion>(&line)
                     }
                     Ok(None) => break,
@@ -134,7 +140,7 @@ impl Server {
                     ));
                 }
                 *running = None;
-                *running = Some(Running::start(&self.socket, from, test));
+                *running = Some(Running::start(&self.socket, from, test, self.hooks));
                 UdpAnswer::Ready
             }
             UdpQuestion::Reading => match running {
@@ -149,10 +155,11 @@ impl Server {
 struct Running {
     counters: Arc<Counters>,
     thread: Option<JoinHandle<Result<()>>>,
+    hooks: Hooks,
 }
 
 impl Running {
-    fn start(socket: &Arc<UdpSocket>, client: SocketAddr, test: UdpTest) -> Self {
+    fn start(socket: &Arc<UdpSocket>, client: SocketAddr, test: UdpTest, hooks: Hooks) -> Self {
         let counters = Arc::new(Counters::default());
         let thread = if test.server_sends {
             let (socket, counters) = (socket.clone(), counters.clone());
@@ -160,7 +167,7 @@ impl Running {
         } else {
             flow::start(socket, client, test, false, &counters)
         };
-        Self { counters, thread: Some(thread) }
+        Self { counters, thread: Some(thread), hooks }
     }
 }
 
@@ -168,7 +175,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.counters.stop();
         if let Some(Err(error)) = self.thread.take().and_then(|thread| thread.join().ok()) {
-            status!("quiclab: {error:#}");
+            self.hooks.status(&format!("quiclab: {error:#}"));
         }
     }
 }
@@ -179,7 +186,7 @@ fn answer_call(socket: &UdpSocket, client: SocketAddr, test: UdpTest, counters: 
     let (mut buffer, start) = ([0; HEADER], Instant::now());
     while !counters.is_stopped() && start.elapsed() < CALL {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
-        let datagram = quiclab_perf::udp::Datagram::of_bytes(&buffer[..length]);
+        let datagram = crate::udp::Datagram::of_bytes(&buffer[..length]);
         let is_client = from.ip().to_canonical() == client.ip().to_canonical();
         if is_client && datagram.is_some_and(|datagram| datagram.test == test.number) {
             return flow::send(socket, from, test, counters);

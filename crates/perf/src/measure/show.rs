@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
+use crate::{Asked, Direction, End, Interval, Load, Summary};
 use anyhow::Result;
 use quiclab_experiment::stack::Transport;
-use quiclab_perf::{Asked, Direction, End, Interval, Load, Summary};
 use serde_json::{Value, json};
 
-use super::load::{Found, Row};
-use crate::{settings::PerfSettings, terminal::output};
+use super::{
+    hooks::Hooks,
+    results::{Found, Row},
+    settings::PerfSettings,
+};
 
 mod exchanges;
 
@@ -238,11 +241,11 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// Prints one test as an object, several as an array; nothing where that is not asked for.
-pub fn print_json(results: &[Value], json: bool) -> Result<()> {
+pub fn print_json(results: &[Value], json: bool, hooks: Hooks) -> Result<()> {
     match (json, results) {
         (false, _) | (true, []) => Ok(()),
-        (true, [one]) => output::print(&(serde_json::to_string_pretty(one)? + "\n")),
-        (true, all) => output::print(&(serde_json::to_string_pretty(all)? + "\n")),
+        (true, [one]) => hooks.print(&(serde_json::to_string_pretty(one)? + "\n")),
+        (true, all) => hooks.print(&(serde_json::to_string_pretty(all)? + "\n")),
     }
 }
 

@@ -9,24 +9,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
-use quiclab_experiment::stack::{Role, Transport};
-use quiclab_perf::roofline::profile::{Profile, Profiler};
-use quiclab_perf::{
+use crate::roofline::profile::{Profile, Profiler};
+use crate::{
     Direction, Load, Progress, Reading, Sample,
     control::{Control, ControlError},
 };
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::stack::{Role, Transport};
 use quiclab_testbed::loopback::Exit;
 
 use super::{
     certificates,
     ends::{End, counters_port, is_taken, port_kind, trust, urls},
-    load::{Found, Row, found, latencies, latencies_file, row},
     machine::Machine,
+    results::{Found, Row, found, latencies, latencies_file, row},
+    settings::PerfSettings,
     setup::Setup,
     show, usage,
 };
-use crate::{session::bounded_input, settings::PerfSettings, terminal::output};
 
 /// Time between two looks at all ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -54,11 +54,11 @@ pub struct Failure(pub String);
 
 /// The server of all tests.
 pub enum Server {
-    /// Here.
+    /// A server on this machine.
     Own(Box<End>, String),
-    /// Elsewhere, and says how far it is.
+    /// A server elsewhere that answers how far it is.
     Other(Box<Control>, SocketAddr, String),
-    /// Elsewhere, and does not.
+    /// A server elsewhere that does not.
     Silent(SocketAddr),
 }
 
@@ -78,7 +78,7 @@ impl Server {
         let address = resolve(host, settings)?;
         let client = setup.client.as_ref().context("no client")?;
         if let Some(path) = &settings.authority {
-            let text = bounded_input::read_text(path, quiclab_inputs::MOST_TEXT_BYTES, "a certificate")?;
+            let text = setup.hooks.read_certificate(path)?;
             trust(&certs, &text)?;
             let name = settings.server_name.as_ref().unwrap_or(host);
             client.root.set_hosts(&format!("{} {name}\n", address.ip()))?;
@@ -91,7 +91,7 @@ impl Server {
             ),
             other => anyhow::Error::new(other).context(format!("{host}, TCP port {counters}")),
         })?;
-        certificates::check(settings, &authority)?;
+        certificates::check(settings, &authority, setup.hooks)?;
         trust(&certs, &authority)?;
         client.root.set_hosts(&format!("{} server\n", address.ip()))?;
         Ok(Self::Other(Box::new(control), address, stack))
@@ -113,7 +113,7 @@ impl Server {
         }
     }
 
-    /// Its process, if it is here.
+    /// The process of a server on this machine.
     fn process(&self) -> Option<u32> {
         if let Self::Own(end, _) = self { Some(end.endpoint.process()) } else { None }
     }
@@ -356,7 +356,7 @@ impl Test<'_> {
     /// Prints a row where that is wanted.
     fn show(&self, row: Row, is_first: bool) -> Result<Row> {
         if !self.quiet {
-            output::print(&show::row(&row, self.load, is_first))?;
+            self.setup.hooks.print(&show::row(&row, self.load, is_first))?;
         }
         Ok(row)
     }

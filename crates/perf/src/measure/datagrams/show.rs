@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use quiclab_perf::udp::{UdpInterval, UdpSummary, UdpTest};
+use crate::udp::{UdpInterval, UdpSummary, UdpTest};
 
 use super::super::show::{bytes, median, rate};
 

@@ -2,30 +2,30 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use crate::roofline::{Cost, Part, Protocol, Roofline, Split, split, split_by_samples};
+use crate::{Direction, End, Summary};
 use anyhow::Result;
-use quiclab_perf::roofline::{Cost, Part, Protocol, Roofline, Split, split, split_by_samples};
-use quiclab_perf::{Direction, End, Summary};
 use quiclab_report::{Bars, render_bars_svg};
 use serde_json::{Value, json};
 
+use super::settings::PerfSettings;
 use super::{
     show::rate,
     test::{CLIENT, Profiles, SERVER},
 };
-use crate::settings::PerfSettings;
 
 /// How long each part is measured.
 const TIME: Duration = Duration::from_millis(300);
 /// IPv4 and UDP headers, in bytes.
 const HEADERS: u16 = 28;
 /// Bytes of the UDP payload where the MTU is not given: that of most stacks at an MTU of 1500 without a search for more.
-const USUAL_PAYLOAD: u16 = 1452;
+const PAYLOAD_WITHOUT_MTU: u16 = 1452;
 /// How many functions people see of each end.
 const FUNCTIONS: usize = 4;
 
 /// Measures this machine.
 pub fn measure(settings: &PerfSettings) -> Roofline {
-    let payload = settings.mtu.map_or(USUAL_PAYLOAD, |mtu| mtu - HEADERS);
+    let payload = settings.mtu.map_or(PAYLOAD_WITHOUT_MTU, |mtu| mtu - HEADERS);
     Roofline::measure(usize::from(payload), TIME)
 }
 
@@ -225,7 +225,7 @@ fn end(name: &str, split: &Split) -> String {
 
 #[cfg(test)]
 mod tests {
-    use quiclab_perf::roofline::profile::{Function, Profile};
+    use crate::roofline::profile::{Function, Profile};
 
     use super::*;
 
