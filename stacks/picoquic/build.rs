@@ -13,18 +13,26 @@ fn main() {
         println!("cargo::rustc-link-search=native={}", build.join(folder).display());
     }
     println!("cargo::rustc-link-search=native=/usr/lib/x86_64-linux-gnu");
-    for library in
-        ["picoquic-log", "picoquic-core", "picotls-openssl", "picotls-minicrypto", "picotls-core", "ssl", "crypto"]
-    {
+    for library in [
+        "picohttp-core",
+        "picoquic-log",
+        "picoquic-core",
+        "picotls-openssl",
+        "picotls-minicrypto",
+        "picotls-core",
+        "ssl",
+        "crypto",
+    ] {
         println!("cargo::rustc-link-lib=static={library}");
     }
-    let headers = ["picoquic/picoquic.h", "picoquic/picoquic_packet_loop.h", "loglib/autoqlog.h"];
+    let headers =
+        ["picoquic/picoquic.h", "picoquic/picoquic_packet_loop.h", "loglib/autoqlog.h", "picohttp/h3zero_common.h"];
     let bindings = headers
         .iter()
         .fold(bindgen::Builder::default(), |builder, header| builder.header(source.join(header).display().to_string()));
     bindings
         .clang_arg(format!("-I{}", source.join("picoquic").display()))
-        .allowlist_item("picoquic_.*|PICOQUIC_.*")
+        .allowlist_item("picoquic_.*|PICOQUIC_.*|h3zero_.*")
         .opaque_type("picoquic_(quic|cnx|path|congestion_algorithm)_t")
         .prepend_enum_name(false)
         .generate_comments(false)

@@ -30,7 +30,7 @@ esac
         -DPTLS_OPENSSL_LIBRARY="$work/build/picotls/libpicotls-openssl.a" \
         -DPTLS_MINICRYPTO_LIBRARY="$work/build/picotls/libpicotls-minicrypto.a" \
         -Dpicoquic_BUILD_TESTS=OFF -DBUILD_DEMO=OFF -DBUILD_PQBENCH=OFF
-    cmake --build "$work/build/picoquic" --parallel --target picoquic-core picoquic-log
+    cmake --build "$work/build/picoquic" --parallel --target picoquic-core picoquic-log picohttp-core
 } > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 
 export PICOQUIC_SOURCE="$work/picoquic" PICOQUIC_BUILD="$work/build"

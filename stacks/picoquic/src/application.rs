@@ -1,4 +1,4 @@
-//! What a connection carries: HTTP/0.9 or perf, of a server or a client.
+//! What a connection carries: HTTP/3, HTTP/0.9 or perf, of a server or a client.
 
 use std::{ffi::c_int, mem, ptr, time::Duration};
 
@@ -9,6 +9,11 @@ use crate::ffi;
 
 /// What happens on the streams of one connection. `on_*`: the transport reports; the others: the transport asks.
 pub trait Application {
+    /// Error codes. HTTP/0.9 and perf name none.
+    fn codes(&self) -> Codes {
+        Codes { done: 0, failed: 1, stopped: 1 }
+    }
+
     /// The handshake is complete (RFC 9001, section 4.1.1).
     fn on_completed(&mut self) {}
 
@@ -17,13 +22,24 @@ pub trait Application {
     /// Data in order.
     fn on_data(&mut self, quic: Quic, stream: u64, data: &[u8], fin: bool) -> Result<()>;
     /// The peer abandons its side of the stream.
-    fn on_reset(&mut self, stream: u64, code: u64) -> Result<()>;
+    fn on_reset(&mut self, quic: Quic, stream: u64, code: u64) -> Result<()>;
     /// What to send next on the stream, and true where nothing comes after it.
     fn rest(&mut self, stream: u64) -> Option<(&[u8], bool)>;
     /// `bytes` of what [`Self::rest`] gave go into a packet, and the end if all of them do.
     fn take(&mut self, stream: u64, bytes: usize);
     /// True where all has come that was to come.
     fn is_complete(&self) -> bool;
+}
+
+/// Error codes of an application.
+#[derive(Clone, Copy, Debug)]
+pub struct Codes {
+    /// Of a connection that is no longer needed.
+    pub done: u64,
+    /// Of one whose application failed on this side.
+    pub failed: u64,
+    /// Of a stream that the peer does not want any more.
+    pub stopped: u64,
 }
 
 /// A connection, for an [`Application`] to open and abandon streams.
@@ -37,13 +53,13 @@ impl Quic {
         unsafe { ffi::picoquic_get_next_local_stream_id(self.0, 0) }
     }
 
-    /// Sends the whole of a stream that carries little.
+    /// Sends a little on a stream, and its end where `fin`.
     ///
     /// # Errors
     /// Where picoquic refuses.
-    pub fn send(self, stream: u64, data: &[u8]) -> Result<()> {
+    pub fn send(self, stream: u64, data: &[u8], fin: bool) -> Result<()> {
         // SAFETY: as above; picoquic keeps a copy.
-        let outcome = unsafe { ffi::picoquic_add_to_stream(self.0, stream, data.as_ptr(), data.len(), 1) };
+        let outcome = unsafe { ffi::picoquic_add_to_stream(self.0, stream, data.as_ptr(), data.len(), fin.into()) };
         ensure!(outcome == 0, "stream {stream}: picoquic_add_to_stream: {outcome:#x}");
         Ok(())
     }

@@ -7,18 +7,15 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use nix::sys::socket::{SockaddrLike, SockaddrStorage};
-use quiclab_contract::{Request, TestCase, perf::Exchanges};
+use quiclab_contract::{Http, Request, TestCase, perf::Exchanges};
 
 use crate::{
     application::{Application, Quic},
     events::{Connection, on_event},
-    ffi, hq, perf,
+    ffi, h3, hq, perf,
     quic::{self, Context},
     settings::Settings,
 };
-
-/// The code of a connection that ends well: neither HTTP/0.9 nor perf names one.
-const NO_ERROR: u64 = 0;
 
 /// How long a handshake may take, in microseconds.
 const HANDSHAKE_TIMEOUT: u64 = 10_000_000;
@@ -50,6 +47,7 @@ fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_sess
             let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
             Box::new(perf::Client::new(exchanges.with(settings.perf_load)))
         }
+        None if settings.http == Http::H3 => Box::new(h3::Client::new(requests, settings)?),
         None => Box::new(hq::Client::new(requests, settings)),
     };
     let mut connection = Box::new(Connection::new(application));
@@ -75,7 +73,7 @@ fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_sess
         }
         let has_ticket = !keep_session || has_ticket(settings, context);
         if connection.failure.is_some() || connection.application.is_complete() && has_ticket {
-            quic.close(NO_ERROR);
+            quic.close(connection.application.codes().done);
             closing = true;
         }
         false

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{c_int, c_void},
-    ptr, slice,
+    fmt, ptr, slice,
 };
 
 use anyhow::{Error, Result, anyhow};
@@ -12,8 +12,22 @@ use crate::{
     ffi,
 };
 
-/// An error code of this side's own, for a connection whose application failed. HTTP/0.9 and perf name none.
-const FAILED: u64 = 1;
+/// What the peer did against the application's protocol.
+#[derive(Debug)]
+pub struct ProtocolError {
+    /// The error code that says so.
+    pub code: u64,
+    /// What it did.
+    pub what: &'static str,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "found {} ({:#x})", self.what, self.code)
+    }
+}
+
+impl std::error::Error for ProtocolError {}
 
 /// The state of one connection.
 pub struct Connection {
@@ -57,10 +71,10 @@ impl Connection {
             picoquic_callback_stream_reset => {
                 // SAFETY: the connection lives during the call.
                 let code = unsafe { picoquic_get_remote_stream_error(quic.0, stream) };
-                self.application.on_reset(stream, code)
+                self.application.on_reset(quic, stream, code)
             }
             picoquic_callback_stop_sending => {
-                quic.reset(stream, FAILED);
+                quic.reset(stream, self.application.codes().stopped);
                 Ok(())
             }
             picoquic_callback_almost_ready => self.application.open(quic),
@@ -81,8 +95,9 @@ impl Connection {
             _ => Ok(()),
         };
         if let Err(error) = outcome {
+            let failed = self.application.codes().failed;
+            quic.close(error.downcast_ref::<ProtocolError>().map_or(failed, |error| error.code));
             self.failure.get_or_insert(error);
-            quic.close(FAILED);
         }
         0
     }

@@ -63,7 +63,7 @@ impl Application for Server {
         }
     }
 
-    fn on_reset(&mut self, stream: u64, _code: u64) -> Result<()> {
+    fn on_reset(&mut self, _quic: Quic, stream: u64, _code: u64) -> Result<()> {
         self.requests.remove(&stream);
         self.answers.remove(&stream);
         Ok(())
@@ -105,7 +105,7 @@ impl Application for Client {
         // picoquic itself keeps what the server does not allow yet.
         while let Some(request) = self.downloads.next() {
             let stream = quic.next_stream();
-            quic.send(stream, &hq::line(request))?;
+            quic.send(stream, &hq::line(request), true)?;
             self.downloads.sent(stream);
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Application for Client {
         Ok(())
     }
 
-    fn on_reset(&mut self, stream: u64, code: u64) -> Result<()> {
+    fn on_reset(&mut self, _quic: Quic, stream: u64, code: u64) -> Result<()> {
         match self.downloads.running(stream) {
             Some((download, _)) => bail!("{}: the server reset the stream with {code:#x}", download.request.path),
             None => Ok(()),

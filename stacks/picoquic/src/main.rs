@@ -1,7 +1,7 @@
-//! HTTP/0.9 or perf over picoquic as a quiclab endpoint: server or client, by `ROLE`.
+//! HTTP/3, HTTP/0.9 or perf over picoquic as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! Sockets, timers and packets are those of picoquic's own packet loop; this program has what picoquic leaves to the application:
-//! streams and files. Read [`settings`] first (what is honoured, what is refused), then [`quic`] (contexts and the loop) and
+//! streams and files. HTTP/3 is picoquic's h3zero. Read [`settings`] first (what is honoured, what is refused), then [`quic`] (contexts and the loop) and
 //! [`events`] (what picoquic reports), then [`server`] and [`client`].
 //!
 //! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
@@ -10,6 +10,7 @@ mod application;
 mod client;
 mod events;
 mod files;
+mod h3;
 mod hq;
 mod perf;
 mod quic;

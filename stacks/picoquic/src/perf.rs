@@ -39,7 +39,7 @@ impl Application for Server {
         }
     }
 
-    fn on_reset(&mut self, stream: u64, _code: u64) -> Result<()> {
+    fn on_reset(&mut self, _quic: Quic, stream: u64, _code: u64) -> Result<()> {
         self.answers.forget(stream);
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Application for Client {
         Ok(())
     }
 
-    fn on_reset(&mut self, stream: u64, code: u64) -> Result<()> {
+    fn on_reset(&mut self, _quic: Quic, stream: u64, code: u64) -> Result<()> {
         bail!("the server reset stream {stream} with {code:#x}")
     }
 

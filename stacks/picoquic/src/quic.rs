@@ -9,9 +9,9 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use nix::libc;
-use quiclab_contract::{IpVersion, Role, TestCase, hq, perf};
+use quiclab_contract::{Http, IpVersion, Role, TestCase, hq, perf};
 
-use crate::{ffi, settings::Settings};
+use crate::{ffi, h3, settings::Settings};
 
 /// Connections that a server has at once, at most.
 const MAX_CONNECTIONS: u32 = 1024;
@@ -23,7 +23,11 @@ pub struct Context {
 
 /// The name in ALPN.
 pub fn alpn(settings: &Settings) -> &'static [u8] {
-    if settings.test_case == TestCase::Perf { perf::ALPN } else { hq::ALPN }
+    match (settings.test_case, settings.http) {
+        (TestCase::Perf, _) => perf::ALPN,
+        (_, Http::H3) => h3::ALPN,
+        _ => hq::ALPN,
+    }
 }
 
 fn c_string(path: &Path) -> Result<CString> {

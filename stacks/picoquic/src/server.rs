@@ -6,12 +6,12 @@ use std::{
 };
 
 use anyhow::Result;
-use quiclab_contract::TestCase;
+use quiclab_contract::{Http, TestCase};
 
 use crate::{
     application::{Application, Quic},
     events::{Connection, on_event},
-    ffi, hq, perf,
+    ffi, h3, hq, perf,
     quic::{self, Context},
     settings::Settings,
 };
@@ -55,13 +55,14 @@ pub fn run(settings: &Settings) -> Result<()> {
 }
 
 impl Server<'_> {
-    fn accept(&mut self) -> *mut Connection {
-        let application: Box<dyn Application> = match self.settings.test_case {
-            TestCase::Perf => Box::<perf::Server>::default(),
+    fn accept(&mut self) -> Result<*mut Connection> {
+        let application: Box<dyn Application> = match (self.settings.test_case, self.settings.http) {
+            (TestCase::Perf, _) => Box::<perf::Server>::default(),
+            (_, Http::H3) => Box::new(h3::Server::new(self.settings)?),
             _ => Box::new(hq::Server::new(self.settings)),
         };
         self.connections.push(Box::new(Connection::new(application)));
-        self.connections.last_mut().map_or(ptr::null_mut(), |connection| ptr::from_mut(&mut **connection))
+        Ok(self.connections.last_mut().map_or(ptr::null_mut(), |connection| ptr::from_mut(&mut **connection)))
     }
 
     /// Says what went wrong, and forgets what is over.
@@ -87,7 +88,13 @@ unsafe extern "C" fn on_new(
 ) -> c_int {
     // SAFETY: the state is what `run` has handed over, and outlives the context.
     unsafe {
-        let connection = (*state.cast::<Server>()).accept();
+        let connection = match (*state.cast::<Server>()).accept() {
+            Ok(connection) => connection,
+            Err(error) => {
+                eprintln!("{error:#}");
+                return -1;
+            }
+        };
         ffi::picoquic_set_callback(quic, Some(on_event), connection.cast());
         on_event(quic, stream, bytes, length, event, connection.cast(), stream_context)
     }

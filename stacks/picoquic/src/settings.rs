@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
-    TestCase::{self, ChaCha20, Handshake, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
+    TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
     perf::Load,
 };
@@ -26,14 +26,15 @@ const fn named(name: &'static str, algorithm: &'static CStr) -> (&'static str, C
     (name, CongestionControl { name, algorithm })
 }
 
-const SERVER: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Version2, Perf];
-const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf];
+const SERVER: &[TestCase] = &[Handshake, Transfer, Http3, Retry, ChaCha20, Resumption, ZeroRtt, Version2, Perf];
+const CLIENT: &[TestCase] =
+    &[Handshake, Transfer, Http3, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf];
 
-/// What it can do. Beside perf it has HTTP/0.9 only, so nothing else looks at that setting.
+/// What it can do.
 pub const SUPPORT: Support<CongestionControl> = Support {
     server: SERVER,
     client: CLIENT,
-    http: &[Http::Hq],
+    http: &[Http::H3, Http::Hq],
     congestion_control: &[
         named("bbr3", c"bbr"),
         named("bbr", c"bbr1"),
@@ -62,17 +63,16 @@ mod tests {
     fn a_plain_transfer_uses_what_picoquic_does_by_itself() {
         let settings = parse(&SUPPORT, &[]).unwrap();
         let found = (settings.http, settings.congestion_control.algorithm, settings.gso.is_on(), settings.pacing);
-        assert_eq!(found, (Http::Hq, c"bbr", true, Pacing::User));
+        assert_eq!(found, (Http::H3, c"bbr", true, Pacing::User));
     }
 
     #[test]
     fn what_it_cannot_do_is_refused_and_not_ignored() {
         let own = [
-            ("TESTCASE", "http3"),
             ("QUICLAB_CCA", "bbr2"),
             ("QUICLAB_PACING", "off"),
             ("QUICLAB_PACING", "txtime"),
-            ("QUICLAB_HTTP", "h3"),
+            ("QUICLAB_HTTP", "h2"),
             ("QUICLAB_CERT_DELAY", "200"),
         ];
         assert_not_supported(&SUPPORT, &own);
