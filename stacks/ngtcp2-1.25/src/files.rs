@@ -1,6 +1,6 @@
 //! The files that the server answers with.
 
-use std::{io, os::fd::AsRawFd, path::Path, ptr, slice};
+use std::{collections::BTreeMap, io, os::fd::AsRawFd, path::Path, ptr, slice};
 
 use nix::libc;
 
@@ -46,6 +46,38 @@ impl Drop for Body {
         if !self.start.is_null() {
             // SAFETY: mapped by `open` with this length, and unmapped only here.
             unsafe { libc::munmap(self.start, self.length) };
+        }
+    }
+}
+
+/// Files that are being sent, by stream, and how much of each is.
+#[derive(Default)]
+pub struct Answers(BTreeMap<u64, (Body, usize)>);
+
+impl Answers {
+    /// Nothing of `body` is sent on this stream yet.
+    pub fn insert(&mut self, stream: u64, body: Body) {
+        self.0.insert(stream, (body, 0));
+    }
+
+    /// Nobody wants what is left.
+    pub fn remove(&mut self, stream: u64) {
+        self.0.remove(&stream);
+    }
+
+    /// What is to be sent next, with the end behind it.
+    pub fn rest(&self, stream: u64) -> Option<(&[u8], bool)> {
+        self.0.get(&stream).map(|(body, sent)| (&body.bytes()[*sent..], true))
+    }
+
+    /// `bytes` of it are sent.
+    pub fn take(&mut self, stream: u64, bytes: usize) {
+        if let Some((body, sent)) = self.0.get_mut(&stream) {
+            *sent += bytes;
+            // picoquic has a copy of what it may have to send again.
+            if *sent == body.bytes().len() {
+                self.0.remove(&stream);
+            }
         }
     }
 }

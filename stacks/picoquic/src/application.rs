@@ -23,10 +23,12 @@ pub trait Application {
     fn on_data(&mut self, quic: Quic, stream: u64, data: &[u8], fin: bool) -> Result<()>;
     /// The peer abandons its side of the stream.
     fn on_reset(&mut self, quic: Quic, stream: u64, code: u64) -> Result<()>;
-    /// What to send next on the stream, and true where nothing comes after it.
-    fn rest(&mut self, stream: u64) -> Option<(&[u8], bool)>;
+    /// What to send next on the stream, and true where nothing comes after it. Asked only of streams that were activated.
+    fn rest(&mut self, _stream: u64) -> Option<(&[u8], bool)> {
+        None
+    }
     /// `bytes` of what [`Self::rest`] gave go into a packet, and the end if all of them do.
-    fn take(&mut self, stream: u64, bytes: usize);
+    fn take(&mut self, _stream: u64, _bytes: usize) {}
     /// True where all has come that was to come.
     fn is_complete(&self) -> bool;
 }

@@ -1,7 +1,7 @@
 //! HTTP/3 over QUIC, with picoquic's own implementation of it, h3zero: its settings and streams, its frames and QPACK. What it leaves to
 //! programs is here: files.
 
-use std::{collections::BTreeMap, ffi::CString, path::PathBuf, ptr, slice};
+use std::{ffi::CString, path::PathBuf, ptr, slice};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use quiclab_contract::{Downloads, Request};
@@ -10,7 +10,7 @@ use crate::{
     application::{Application, Codes, Quic},
     events::ProtocolError,
     ffi,
-    files::Body,
+    files::{Answers, Body},
     settings::Settings,
 };
 
@@ -190,8 +190,7 @@ fn data_frame(length: usize) -> Vec<u8> {
 pub struct Server {
     streams: Streams,
     www: PathBuf,
-    /// Files that are being sent, by stream, and how much of them is.
-    answers: BTreeMap<u64, (Body, usize)>,
+    answers: Answers,
 }
 
 impl Server {
@@ -200,7 +199,7 @@ impl Server {
     /// # Errors
     /// Where there is no memory.
     pub fn new(settings: &Settings) -> Result<Self> {
-        Ok(Self { streams: Streams::new()?, www: settings.www.clone(), answers: BTreeMap::new() })
+        Ok(Self { streams: Streams::new()?, www: settings.www.clone(), answers: Answers::default() })
     }
 
     fn answer(&mut self, quic: Quic, stream: u64) -> Result<()> {
@@ -222,7 +221,7 @@ impl Server {
                 }
                 head.extend(data_frame(length));
                 quic.send(stream, &head, false)?;
-                self.answers.insert(stream, (body, 0));
+                self.answers.insert(stream, body);
                 quic.activate(stream)
             }
             Err(error) => {
@@ -256,22 +255,16 @@ impl Application for Server {
 
     fn on_reset(&mut self, quic: Quic, stream: u64, _code: u64) -> Result<()> {
         self.streams.forget(quic, stream);
-        self.answers.remove(&stream);
+        self.answers.remove(stream);
         Ok(())
     }
 
     fn rest(&mut self, stream: u64) -> Option<(&[u8], bool)> {
-        self.answers.get(&stream).map(|(body, sent)| (&body.bytes()[*sent..], true))
+        self.answers.rest(stream)
     }
 
     fn take(&mut self, stream: u64, bytes: usize) {
-        if let Some((body, sent)) = self.answers.get_mut(&stream) {
-            *sent += bytes;
-            // picoquic has a copy of what it may have to send again.
-            if *sent == body.bytes().len() {
-                self.answers.remove(&stream);
-            }
-        }
+        self.answers.take(stream, bytes);
     }
 
     fn is_complete(&self) -> bool {
@@ -361,12 +354,6 @@ impl Application for Client {
             None => Ok(()),
         }
     }
-
-    fn rest(&mut self, _stream: u64) -> Option<(&[u8], bool)> {
-        None
-    }
-
-    fn take(&mut self, _stream: u64, _bytes: usize) {}
 
     fn is_complete(&self) -> bool {
         self.downloads.are_complete()

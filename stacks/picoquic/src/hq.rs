@@ -7,7 +7,7 @@ use quiclab_contract::{Downloads, Request, hq};
 
 use crate::{
     application::{Application, Quic},
-    files::Body,
+    files::{Answers, Body},
     settings::Settings,
 };
 
@@ -25,14 +25,13 @@ pub struct Server {
     www: PathBuf,
     /// Requests that are not whole yet, by stream.
     requests: BTreeMap<u64, Vec<u8>>,
-    /// Files that are being sent, by stream, and how much of them is.
-    answers: BTreeMap<u64, (Body, usize)>,
+    answers: Answers,
 }
 
 impl Server {
     /// Answers from the settings' folder.
     pub fn new(settings: &Settings) -> Self {
-        Self { www: settings.www.clone(), requests: BTreeMap::new(), answers: BTreeMap::new() }
+        Self { www: settings.www.clone(), requests: BTreeMap::new(), answers: Answers::default() }
     }
 }
 
@@ -52,7 +51,7 @@ impl Application for Server {
         let path = hq::path(&line).unwrap_or_default();
         match Body::open(path, &self.www) {
             Ok(body) => {
-                self.answers.insert(stream, (body, 0));
+                self.answers.insert(stream, body);
                 quic.activate(stream)
             }
             Err(error) => {
@@ -65,22 +64,16 @@ impl Application for Server {
 
     fn on_reset(&mut self, _quic: Quic, stream: u64, _code: u64) -> Result<()> {
         self.requests.remove(&stream);
-        self.answers.remove(&stream);
+        self.answers.remove(stream);
         Ok(())
     }
 
     fn rest(&mut self, stream: u64) -> Option<(&[u8], bool)> {
-        self.answers.get(&stream).map(|(body, sent)| (&body.bytes()[*sent..], true))
+        self.answers.rest(stream)
     }
 
     fn take(&mut self, stream: u64, bytes: usize) {
-        if let Some((body, sent)) = self.answers.get_mut(&stream) {
-            *sent += bytes;
-            // picoquic has a copy of what it may have to send again.
-            if *sent == body.bytes().len() {
-                self.answers.remove(&stream);
-            }
-        }
+        self.answers.take(stream, bytes);
     }
 
     fn is_complete(&self) -> bool {
@@ -127,12 +120,6 @@ impl Application for Client {
             None => Ok(()),
         }
     }
-
-    fn rest(&mut self, _stream: u64) -> Option<(&[u8], bool)> {
-        None
-    }
-
-    fn take(&mut self, _stream: u64, _bytes: usize) {}
 
     fn is_complete(&self) -> bool {
         self.downloads.are_complete()
