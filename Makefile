@@ -249,6 +249,7 @@ throughput: build ## run the throughput study (quick profiles) in network namesp
 .PHONY: sans-io
 sans-io: build ## test the stacks without sockets and run their experiments in the simulator: about ten minutes
 	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
+	(cd sans-io/picoquic && env -u RUSTFLAGS sh build.sh test)
 	$(QUICLAB) run experiments/sans-io --testbed sim -j $(JOBS)
 
 .PHONY: atlas
@@ -341,6 +342,7 @@ test-stacks: stacks-setup ## run the stacks' own tests: up to an hour
 .PHONY: test-sans-io
 test-sans-io: stacks-setup ## run the tests of the stacks in the simulator, and handshakes with each: about ten minutes
 	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
+	(cd sans-io/picoquic && env -u RUSTFLAGS sh build.sh test)
 	$(QUICLAB_IT) handshakes:: -- --ignored
 
 # Needs no virtual machines, so it is quick while you write an endpoint.

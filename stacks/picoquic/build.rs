@@ -33,7 +33,7 @@ fn main() {
     bindings
         .clang_arg(format!("-I{}", source.join("picoquic").display()))
         .allowlist_item("picoquic_.*|PICOQUIC_.*|h3zero_.*")
-        .opaque_type("picoquic_(quic|cnx|path|congestion_algorithm)_t")
+        .opaque_type("picoquic_(quic|cnx|path)_t")
         .prepend_enum_name(false)
         .generate_comments(false)
         .layout_tests(false)

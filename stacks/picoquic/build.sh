@@ -39,4 +39,4 @@ if [ "${1:-}" = test ]; then
     exit
 fi
 CARGO_TARGET_DIR="$work/target" cargo install --path . --root "$work/out" --locked --no-track --ignore-rust-version
-install -m 755 "$work/out/bin/picoquic-endpoint" "$QUICLAB_STACK_OUT/"
+install -m 755 "$work/out/bin/"* "$QUICLAB_STACK_OUT/"

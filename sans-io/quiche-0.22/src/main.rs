@@ -8,15 +8,19 @@
 //!
 //! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 
-mod addresses;
+mod boring;
 mod client;
 mod clock;
-mod machine;
 mod outbox;
 mod server;
 mod settings;
 mod streams;
 mod transport;
+
+#[path = "../common/addresses.rs"]
+mod addresses;
+#[path = "../common/machine.rs"]
+mod machine;
 
 // Its connections may have a late certificate, which this release cannot give them.
 #[allow(dead_code)]
@@ -53,7 +57,7 @@ use quiclab_sans_io::{Seed, serve_each};
 use settings::{SUPPORT, Settings};
 
 fn main() -> ExitCode {
-    machine::keep_to_the_seed();
+    boring::keep_to_the_seed();
     quiclab_sans_io::main(&SUPPORT, run)
 }
 

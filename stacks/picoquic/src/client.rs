@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{CString, c_char, c_int},
+    net::SocketAddr,
     ptr,
 };
 
@@ -29,9 +30,7 @@ const VERSION_2: u32 = 0x6b33_43cf;
 /// Where the handshake fails or takes too long, the server's certificate does not verify, an answer is shorter or longer than
 /// announced, the connection ends early, or a file cannot be written.
 pub fn run(settings: &Settings) -> Result<()> {
-    let context = Context::new(settings, None, ptr::null_mut())?;
-    // SAFETY: the context lives.
-    unsafe { ffi::picoquic_set_default_handshake_timeout(context.pointer, HANDSHAKE_TIMEOUT) };
+    let context = context(settings, ptr::null_mut())?;
     let (first, others) = settings.connections();
     fetch(settings, &context, first, !others.is_empty())?;
     if !others.is_empty() {
@@ -40,62 +39,131 @@ pub fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
+/// A client's context. `clock`: as of [`Context::new`].
+///
+/// # Errors
+/// As [`Context::new`].
+pub fn context(settings: &Settings, clock: *mut u64) -> Result<Context> {
+    let context = Context::new(settings, clock, None, ptr::null_mut())?;
+    // SAFETY: the context lives.
+    unsafe { ffi::picoquic_set_default_handshake_timeout(context.pointer, HANDSHAKE_TIMEOUT) };
+    Ok(context)
+}
+
 /// Fetches `requests` over one connection. It ends no sooner than a session ticket has come where `keep_session` says so.
 fn fetch(settings: &Settings, context: &Context, requests: &[Request], keep_session: bool) -> Result<()> {
-    let application: Box<dyn Application> = match settings.perf {
-        Some(sizes) => {
-            let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
-            Box::new(perf::Client::new(exchanges.with(settings.perf_load)))
-        }
-        None if settings.http == Http::H3 => Box::new(h3::Client::new(requests, settings)?),
-        None => Box::new(hq::Client::new(requests, settings)),
-    };
-    let mut connection = Box::new(Connection::new(application));
-    let state: *mut Connection = &mut *connection;
-    let resumes = settings.test_case.takes_two_connections() && !keep_session;
-    let quic = begin(settings, context, state, resumes)?;
-    let mut closing = false;
-    let mut update_due = settings.test_case == TestCase::KeyUpdate;
-    let outcome = context.run(settings, || {
-        // SAFETY: the state lives, and picoquic does not call back between two rounds of the loop.
-        let connection = unsafe { &mut *state };
+    let mut fetch = Fetch::begin(settings, context, settings.resolve()?, requests, keep_session)?;
+    context.run(settings, || fetch.step(settings, context))?;
+    fetch.check(settings, context)
+}
+
+/// A connection that fetches files.
+pub struct Fetch {
+    quic: Quic,
+    /// Made by a box. picoquic has this address, and does not call back between two rounds of sending and receiving.
+    state: *mut Connection,
+    keep_session: bool,
+    resumes: bool,
+    update_due: bool,
+    is_closing: bool,
+}
+
+impl Fetch {
+    /// Begins a connection to `peer` for `requests`.
+    ///
+    /// # Errors
+    /// Where picoquic refuses, or a session that should be resumed is not there.
+    pub fn begin(
+        settings: &Settings,
+        context: &Context,
+        peer: SocketAddr,
+        requests: &[Request],
+        keep_session: bool,
+    ) -> Result<Self> {
+        let application: Box<dyn Application> = match settings.perf {
+            Some(sizes) => {
+                let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
+                Box::new(perf::Client::new(exchanges.with(settings.perf_load)))
+            }
+            None if settings.http == Http::H3 => Box::new(h3::Client::new(requests, settings)?),
+            None => Box::new(hq::Client::new(requests, settings)),
+        };
+        let resumes = settings.test_case.takes_two_connections() && !keep_session;
+        let mut connection = Box::new(Connection::new(application));
+        let quic = begin(settings, context, peer, &mut *connection, resumes)?;
+        Ok(Self {
+            quic,
+            state: Box::into_raw(connection),
+            keep_session,
+            resumes,
+            update_due: settings.test_case == TestCase::KeyUpdate,
+            is_closing: false,
+        })
+    }
+
+    /// Does what is due after a round of sending and receiving. True: all is done or has failed, and the peer has been told.
+    pub fn step(&mut self, settings: &Settings, context: &Context) -> bool {
+        // SAFETY: it lives as long as `self`.
+        let connection = unsafe { &mut *self.state };
+        let quic = self.quic;
         if connection.is_over {
             return true;
         }
-        if closing {
+        if self.is_closing {
             // The packet that says so has left.
             return quic.state() >= ffi::picoquic_state_closing;
         }
         quic.report();
-        if update_due && quic.state() == ffi::picoquic_state_ready {
+        if self.update_due && quic.state() == ffi::picoquic_state_ready {
             // SAFETY: the connection lives.
-            update_due = unsafe { ffi::picoquic_start_key_rotation(quic.0) } != 0;
+            self.update_due = unsafe { ffi::picoquic_start_key_rotation(quic.0) } != 0;
         }
-        let has_ticket = !keep_session || has_ticket(settings, context);
+        let has_ticket = !self.keep_session || has_ticket(settings, context);
         if connection.failure.is_some() || connection.application.is_complete() && has_ticket {
             quic.close(connection.application.codes().done);
-            closing = true;
+            self.is_closing = true;
         }
         false
-    });
-    // SAFETY: the connection lives until the next line.
-    let is_resumed = unsafe { ffi::picoquic_tls_is_psk_handshake(quic.0) } != 0;
-    // SAFETY: made by `begin`, and not used again; its state is freed after it.
-    unsafe { ffi::picoquic_delete_cnx(quic.0) };
-    outcome?;
-    if let Some(error) = connection.failure.take() {
-        return Err(error);
     }
-    ensure!(connection.application.is_complete(), "the connection ended early");
-    ensure!(!keep_session || has_ticket(settings, context), "the server gave no session ticket");
-    ensure!(!update_due, "the keys could not be updated");
-    ensure!(!resumes || is_resumed, "the server did not resume the session");
-    Ok(())
+
+    /// Says whether all of it is right.
+    ///
+    /// # Errors
+    /// The first thing that is not.
+    pub fn check(&mut self, settings: &Settings, context: &Context) -> Result<()> {
+        // SAFETY: the connection lives as long as `self`, and so does its state.
+        let (is_resumed, connection) =
+            unsafe { (ffi::picoquic_tls_is_psk_handshake(self.quic.0) != 0, &mut *self.state) };
+        if let Some(error) = connection.failure.take() {
+            return Err(error);
+        }
+        ensure!(connection.application.is_complete(), "the connection ended early");
+        ensure!(!self.keep_session || has_ticket(settings, context), "the server gave no session ticket");
+        ensure!(!self.update_due, "the keys could not be updated");
+        ensure!(!self.resumes || is_resumed, "the server did not resume the session");
+        Ok(())
+    }
+}
+
+impl Drop for Fetch {
+    fn drop(&mut self) {
+        // SAFETY: made by `begin`, and not used again; the connection reports to its state until it is deleted.
+        unsafe {
+            ffi::picoquic_delete_cnx(self.quic.0);
+            drop(Box::from_raw(self.state));
+        }
+    }
 }
 
 /// Begins a connection whose state is `state`, with early data where it resumes a session and the test case says so.
-fn begin(settings: &Settings, context: &Context, state: *mut Connection, resumes: bool) -> Result<Quic> {
-    let peer = SockaddrStorage::from(settings.resolve()?);
+fn begin(
+    settings: &Settings,
+    context: &Context,
+    peer: SocketAddr,
+    state: *mut Connection,
+    resumes: bool,
+) -> Result<Quic> {
+    let peer = SockaddrStorage::from(peer);
     let (host, alpn) = (CString::new(settings.host())?, CString::new(quic::alpn(settings))?);
     // SAFETY: everything pointed to lives during the calls; picoquic keeps copies.
     unsafe {
@@ -105,7 +173,7 @@ fn begin(settings: &Settings, context: &Context, state: *mut Connection, resumes
             null,
             null,
             peer.as_ptr().cast(),
-            ffi::picoquic_current_time(),
+            ffi::picoquic_get_quic_time(context.pointer),
             1,
             host.as_ptr(),
             alpn.as_ptr(),

@@ -36,18 +36,24 @@ fn c_string(path: &Path) -> Result<CString> {
 }
 
 impl Context {
-    /// A context for one role.
+    /// A context for one role. `clock`: null for that of the machine, otherwise microseconds since the epoch, which outlive the context.
     ///
     /// # Errors
     /// Where picoquic cannot use the certificates, or lacks something that was asked for.
-    pub fn new(settings: &Settings, on_event: ffi::picoquic_stream_data_cb_fn, state: *mut c_void) -> Result<Self> {
+    pub fn new(
+        settings: &Settings,
+        clock: *mut u64,
+        on_event: ffi::picoquic_stream_data_cb_fn,
+        state: *mut c_void,
+    ) -> Result<Self> {
         let file = |name: &str| c_string(&settings.certs.join(name));
         let (certificate, key, root) = (file("cert.pem")?, file("priv.key")?, file("ca.pem")?);
         let server = settings.role == Role::Server;
         let given = |path: &CString, wanted: bool| if wanted { path.as_ptr() } else { ptr::null() };
         let name = CString::new(alpn(settings))?;
-        // SAFETY: picoquic keeps copies of the strings; `state` outlives the context.
+        // SAFETY: picoquic keeps copies of the strings; `state` and the clock outlive the context.
         let pointer = unsafe {
+            let now = if clock.is_null() { ffi::picoquic_current_time() } else { *clock };
             // Its algorithms have to be registered before one is named.
             ffi::picoquic_register_all_congestion_control_algorithms();
             ffi::picoquic_create(
@@ -61,8 +67,8 @@ impl Context {
                 None,
                 ptr::null_mut(),
                 ptr::null_mut(),
-                ffi::picoquic_current_time(),
-                ptr::null_mut(),
+                now,
+                clock,
                 // Without a file it keeps no session tickets, not even in memory. It reads the file once and never writes it by itself.
                 c"/dev/null".as_ptr(),
                 ptr::null(),

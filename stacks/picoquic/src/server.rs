@@ -26,22 +26,21 @@ pub struct Server<'a> {
     connections: Vec<Box<Connection>>,
 }
 
+/// A server and its context, which reports to it.
+pub struct Running<'a> {
+    pub context: Context,
+    // Freed after the context.
+    server: Box<Server<'a>>,
+}
+
 /// Serves until the process is killed.
 ///
 /// # Errors
 /// Where the socket or the certificate cannot be used. What a client does wrong is its own connection's matter.
 pub fn run(settings: &Settings) -> Result<()> {
-    let mut server = Box::new(Server { settings, alpn: quic::alpn(settings), connections: Vec::new() });
-    let state: *mut Server = &mut *server;
-    let context = Context::new(settings, Some(on_new), state.cast())?;
-    // SAFETY: the context lives.
-    unsafe {
-        ffi::picoquic_set_alpn_select_fn_v2(context.pointer, Some(select_alpn));
-        if settings.test_case == TestCase::Retry {
-            // Every client's address is validated.
-            ffi::picoquic_set_cookie_mode(context.pointer, 1);
-        }
-    }
+    let mut running = begin(settings, ptr::null_mut())?;
+    let state: *mut Server = &mut *running.server;
+    let context = &running.context;
     context.run(settings, || {
         // SAFETY: the server lives, and nothing else uses it between two rounds of the loop.
         unsafe { (*state).look() };
@@ -52,6 +51,32 @@ pub fn run(settings: &Settings) -> Result<()> {
         }
         false
     })
+}
+
+/// A server that waits for its first datagram. `clock`: as of [`Context::new`].
+///
+/// # Errors
+/// Where the certificate cannot be used.
+pub fn begin(settings: &Settings, clock: *mut u64) -> Result<Running<'_>> {
+    let mut server = Box::new(Server { settings, alpn: quic::alpn(settings), connections: Vec::new() });
+    let state: *mut Server = &mut *server;
+    let context = Context::new(settings, clock, Some(on_new), state.cast())?;
+    // SAFETY: the context lives.
+    unsafe {
+        ffi::picoquic_set_alpn_select_fn_v2(context.pointer, Some(select_alpn));
+        if settings.test_case == TestCase::Retry {
+            // Every client's address is validated.
+            ffi::picoquic_set_cookie_mode(context.pointer, 1);
+        }
+    }
+    Ok(Running { context, server })
+}
+
+impl Running<'_> {
+    /// Says what went wrong, and forgets what is over. Not to be called from picoquic's callbacks.
+    pub fn look(&mut self) {
+        self.server.look();
+    }
 }
 
 impl Server<'_> {

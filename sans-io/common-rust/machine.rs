@@ -1,7 +1,8 @@
-//! The machine as libraries see it: clocks that stand still within an order, and random bytes of the seed.
+//! The machine as libraries see it: clocks that stand still within an order, and random bytes of the seed. Programs take this file in by
+//! its path.
 //!
 //! These functions have the names of those of the C library. The program is linked statically, and the linker takes from
-//! an archive only what is not defined yet: so the calls of the standard library, of ring and of BoringSSL end here, those
+//! an archive only what is not defined yet: so the calls of the standard library, of ring, of BoringSSL and of OpenSSL end here, those
 //! of the C library within itself do not. Nothing of what those are for reaches the wire.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,9 +22,6 @@ const UPTIME_NS: u64 = 86_400 * NANOSECONDS;
 /// In a second.
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// RDRAND in the second of BoringSSL's words: `ecx` of the processor's leaf 1.
-const RDRAND: u32 = 1 << 30;
-
 /// Since the start of the run.
 static NOW_NS: AtomicU64 = AtomicU64::new(0);
 
@@ -35,25 +33,6 @@ pub fn set_now(now_ns: u64) {
 /// Nanoseconds since the start of the run.
 pub fn now_ns() -> u64 {
     NOW_NS.load(Ordering::Relaxed)
-}
-
-// Of BoringSSL.
-unsafe extern "C" {
-    fn CRYPTO_library_init();
-    fn RAND_enable_fork_unsafe_buffering(descriptor: c_int);
-    static mut OPENSSL_ia32cap_P: [u32; 4];
-}
-
-/// Leaves BoringSSL nothing but the seed: it would mix in what RDRAND gives on an Intel processor, and more of the seed where
-/// the kernel cannot tell it of forks. To be called before anything of BoringSSL is used.
-pub fn keep_to_the_seed() {
-    // SAFETY: there is one thread yet; the first call fills the words, unless that is done, and nothing changes them later.
-    // The last one takes -1 only, and wants a program that does not fork.
-    unsafe {
-        CRYPTO_library_init();
-        OPENSSL_ia32cap_P[1] &= !RDRAND;
-        RAND_enable_fork_unsafe_buffering(-1);
-    }
 }
 
 /// Seconds and nanoseconds of a clock.
@@ -76,7 +55,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
     0
 }
 
-/// The date, by which BoringSSL judges sessions.
+/// The date, by which BoringSSL judges sessions, and picotls tickets.
 ///
 /// # Safety
 /// `time` is valid for a write or null.
@@ -92,7 +71,7 @@ unsafe extern "C" fn gettimeofday(time: *mut timeval, _zone: *mut c_void) -> c_i
     0
 }
 
-/// The date, by which BoringSSL judges certificates.
+/// The date, by which BoringSSL and OpenSSL judge certificates.
 ///
 /// # Safety
 /// `place` is valid for a write or null.

@@ -1,0 +1,1 @@
+../../stacks/picoquic/fetch.py
