@@ -93,8 +93,8 @@ impl StackStore {
         Ok(Self { sources, own, stacks, cache, stop, say, waits_for_turn: true })
     }
 
-    /// The stacks as they usually are, in order of name: what is meant where no names are given.
-    pub fn usual(&self) -> impl Iterator<Item = &StackManifest> {
+    /// The stacks without build options, in order of name: what is meant where no names are given.
+    pub fn default_builds(&self) -> impl Iterator<Item = &StackManifest> {
         self.sources.values().filter(|source| source.options.is_empty()).map(|source| &source.manifest)
     }
 
@@ -114,7 +114,7 @@ impl StackStore {
     /// Where there is none.
     pub fn source(&self, name: &str) -> Result<&Source> {
         self.sources.get(name).with_context(|| {
-            let known = self.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+            let known = self.default_builds().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             format!("stack: found {name:?}, expected one of {known}")
         })
     }

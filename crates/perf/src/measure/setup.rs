@@ -90,7 +90,7 @@ impl Setup {
             };
             if !cases.iter().any(|case| case == PERF) {
                 let can = |one: &&StackManifest| one.test_cases.server.iter().any(|case| case == PERF);
-                let names: Vec<_> = stack_store.usual().filter(can).map(|one| one.name.clone()).collect();
+                let names: Vec<_> = stack_store.default_builds().filter(can).map(|one| one.name.clone()).collect();
                 bail!(
                     "stack {name}: its stack.toml does not claim the test case perf\nhint: these do: {}",
                     names.join(", ")

@@ -229,7 +229,7 @@ fn prepared(settings: &DoctorSettings) -> Result<Vec<Check>> {
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };
     let mut checks = Vec::new();
-    for manifest in laboratory.stack_store.usual() {
+    for manifest in laboratory.stack_store.default_builds() {
         let name = format!("to build {}", manifest.name);
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
         let packages =

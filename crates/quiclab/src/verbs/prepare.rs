@@ -59,7 +59,7 @@ pub fn prepare(settings: &PrepareSettings) -> Result<u8> {
         }
         None => {
             kernel(&laboratory.stack_store, "6.1")?;
-            for manifest in laboratory.stack_store.usual() {
+            for manifest in laboratory.stack_store.default_builds() {
                 laboratory.build(&manifest.name)?;
             }
         }

@@ -120,7 +120,8 @@ fn damage(record: &Path) -> Result<BTreeMap<String, String>> {
 
 /// What is wrong where the stack of a record is not there.
 fn missing_stack(name: &str, laboratory: &Laboratory) -> String {
-    let known = laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+    let known =
+        laboratory.stack_store.default_builds().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
     // Options of its build stand behind the name.
     let base = name.split_once(' ').map_or(name, |(base, _)| base);
     format!(

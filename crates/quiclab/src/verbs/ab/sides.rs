@@ -107,8 +107,12 @@ fn found(typed: &str, settings: &AbSettings) -> Result<(Option<PathBuf>, Option<
     match laboratory.stack_store.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {
-            let known =
-                laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+            let known = laboratory
+                .stack_store
+                .default_builds()
+                .map(|manifest| manifest.name.clone())
+                .collect::<Vec<_>>()
+                .join(", ");
             bail!(
                 "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, two result folders, or one of {known}"
             )

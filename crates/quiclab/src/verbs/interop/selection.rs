@@ -112,7 +112,7 @@ fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Resul
     if names.is_empty() {
         return Ok(laboratory
             .stack_store
-            .usual()
+            .default_builds()
             .filter(|manifest| manifest.is_quic() && manifest.has(role))
             .collect());
     }

@@ -21,7 +21,7 @@ use crate::{
 pub fn build(asked: &[String], stacks: &StackRequest, as_json: bool) -> Result<u8> {
     let laboratory = open(stacks, signals::stop_flag()?)?;
     let names: Vec<_> = match asked {
-        [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
+        [] => laboratory.stack_store.default_builds().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
     for name in &names {

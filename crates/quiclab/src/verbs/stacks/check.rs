@@ -91,7 +91,7 @@ pub fn check(settings: &StacksCheckSettings) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let laboratory = open_on(named(settings.testbed.as_deref())?, &settings.stacks, stop.clone())?;
     let names: Vec<_> = match &settings.names[..] {
-        [] => laboratory.stack_store.usual().map(|manifest| manifest.name.clone()).collect(),
+        [] => laboratory.stack_store.default_builds().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
     let manifests = laboratory.stack_store.manifests();

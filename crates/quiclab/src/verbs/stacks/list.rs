@@ -19,7 +19,7 @@ use crate::{
 pub fn list(names: &[String], stacks: &StackRequest, as_json: bool) -> Result<u8> {
     let laboratory = open(stacks, signals::stop_flag()?)?;
     let chosen: Vec<_> = match names {
-        [] => laboratory.stack_store.usual().collect(),
+        [] => laboratory.stack_store.default_builds().collect(),
         names => names.iter().map(|name| Ok(&laboratory.stack_store.source(name)?.manifest)).collect::<Result<_>>()?,
     };
     if as_json {
