@@ -3,8 +3,11 @@
 use std::{
     fs::{self, File},
     os::unix::fs::MetadataExt,
+    path::Path,
     time::{Duration, Instant},
 };
+
+use quiclab_inputs::open_regular;
 
 use super::names::Code;
 
@@ -87,9 +90,9 @@ impl Line {
             self.path.clone(),
             format!("/proc/{process}/root{}", self.path),
         ];
-        names.iter().filter_map(|name| File::open(name).ok()).find(|file| {
+        names.iter().filter_map(|name| open_regular(Path::new(name)).ok()).find(|file| {
             let found = file.metadata();
-            found.is_ok_and(|found| found.is_file() && found.ino() == self.identity.1)
+            found.is_ok_and(|found| found.ino() == self.identity.1)
         })
     }
 }
