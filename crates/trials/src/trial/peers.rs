@@ -94,23 +94,23 @@ mod tests {
         };
         let with_http = |http: &str| Variables::from([(HTTP.to_owned(), http.to_owned())]);
         assert_eq!(word(&all["quinn"].default.http), "h3");
-        assert_eq!(all["picoquic"].http, [Http::Hq]);
+        assert_eq!(all["ngtcp2-1.25"].http, [Http::Hq]);
         assert_eq!(of("quinn", None, None), Ok(("h3".to_owned(), Variables::new())));
         assert_eq!(of("quinn", Some("ngtcp2"), None), Ok(("h3".to_owned(), Variables::new())));
-        assert_eq!(of("quinn", Some("picoquic"), None), Ok(("hq".to_owned(), with_http("hq"))));
+        assert_eq!(of("quinn", Some("ngtcp2-1.25"), None), Ok(("hq".to_owned(), with_http("hq"))));
         assert_eq!(of("quinn", Some("quiche"), Some("hq")), Ok(("hq".to_owned(), with_http("hq"))));
         assert_eq!(
-            of("quinn", Some("picoquic"), Some("h3")),
-            Err("--set: found QUICLAB_HTTP=h3; picoquic claims hq".to_owned())
+            of("quinn", Some("ngtcp2-1.25"), Some("h3")),
+            Err("--set: found QUICLAB_HTTP=h3; ngtcp2-1.25 claims hq".to_owned())
         );
-        let found = of("tcp-tls", Some("picoquic"), None).unwrap_err();
-        assert_eq!(found, "found no HTTP that both claim: tcp-tls claims h2, picoquic claims hq");
+        let found = of("tcp-tls", Some("ngtcp2-1.25"), None).unwrap_err();
+        assert_eq!(found, "found no HTTP that both claim: tcp-tls claims h2, ngtcp2-1.25 claims hq");
     }
 
     #[test]
     fn perf_is_tried_with_a_peer_of_another_http() {
         let all = manifests();
-        let stacks = Stacks { own: &all["quinn"], is_bare: false, peer: Some(&all["picoquic"]), variables: &[] };
+        let stacks = Stacks { own: &all["quinn"], is_bare: false, peer: Some(&all["ngtcp2-1.25"]), variables: &[] };
         let checks = stacks.checks();
         assert!(checks.iter().any(|check| check.kind == PERF));
         // Only what is not claimed is missing, and by whom is said.
