@@ -5,8 +5,8 @@ use std::{fs, time::Duration};
 /// A tick of `/proc/stat` (USER_HZ), to which its times are rounded down.
 pub const TICK: Duration = Duration::from_millis(10);
 
-/// What all processors of this machine together have been kept from since they started, rounded down to a [`TICK`]. Clocks of perf run meanwhile, and
-/// the kernel's account of a process's CPU time does not.
+/// CPU time that the hypervisor has taken from all processors of this machine together since the start, rounded down to a [`TICK`]. Clocks of
+/// perf run meanwhile, and the kernel's account of a process's CPU time does not.
 ///
 /// # Panics
 /// Where `/proc/stat` is not as proc_stat(5) describes it.

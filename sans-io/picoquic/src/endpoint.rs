@@ -23,7 +23,7 @@ const BATCH: usize = 0xffff;
 /// Bytes that leave with one answer at most, and those of the batch that passes it.
 const MOST_BYTES: usize = ANSWER_LIMIT / 2;
 
-/// Where the ends are, what time it is, and what leaves.
+/// Addresses, the clock, and the buffer of packets that leave.
 struct Network {
     /// In microseconds since the epoch. picoquic has this address.
     clock: Box<u64>,
@@ -129,7 +129,7 @@ impl Network {
     }
 }
 
-/// What picoquic's packet loop sets its sockets to. Algorithms are known once there is a context.
+/// The ECN mark that picoquic's packet loop gives its sockets. Algorithms are known once there is a context.
 fn ecn(settings: &Settings) -> u8 {
     // SAFETY: the name ends with a zero; algorithms live as long as the process.
     unsafe { ffi::picoquic_get_congestion_algorithm(settings.congestion_control.algorithm.as_ptr()).as_ref() }

@@ -1,4 +1,4 @@
-//! What this endpoint can do: what that for virtual machines can, as far as it needs neither sockets nor two connections.
+//! The settings that this endpoint supports: those of the endpoint for virtual machines that need neither sockets nor two connections.
 
 #[path = "../vm/settings.rs"]
 mod vm;
@@ -9,6 +9,6 @@ use quiclab_contract::{
 };
 pub use vm::{CongestionControl, Settings};
 
-/// What it can do.
+/// The settings that this endpoint supports.
 pub const SUPPORT: Support<CongestionControl> =
     Support { server: &[Handshake, Transfer], client: &[Handshake, Transfer], extras: Extras::NONE, ..vm::SUPPORT };

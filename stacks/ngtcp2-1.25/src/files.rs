@@ -65,7 +65,7 @@ impl Answers {
         self.0.remove(&stream);
     }
 
-    /// What is to be sent next, with the end behind it.
+    /// The bytes to send next, with the end of the stream behind them.
     pub fn rest(&self, stream: u64) -> Option<(&[u8], bool)> {
         self.0.get(&stream).map(|(body, sent)| (&body.bytes()[*sent..], true))
     }

@@ -1,4 +1,4 @@
-//! What a connection carries: HTTP/3, HTTP/0.9 or perf, of a server or a client.
+//! The application of a connection: HTTP/3, HTTP/0.9 or perf, of a server or a client.
 
 use std::{ffi::c_int, mem, ptr, time::Duration};
 
@@ -23,7 +23,7 @@ pub trait Application {
     fn on_data(&mut self, quic: Quic, stream: u64, data: &[u8], fin: bool) -> Result<()>;
     /// The peer abandons its side of the stream.
     fn on_reset(&mut self, quic: Quic, stream: u64, code: u64) -> Result<()>;
-    /// What to send next on the stream, and true where nothing comes after it. Asked only of streams that were activated.
+    /// The bytes to send next on the stream, and true where nothing comes after them. Asked only of streams that were activated.
     fn rest(&mut self, _stream: u64) -> Option<(&[u8], bool)> {
         None
     }
@@ -36,11 +36,11 @@ pub trait Application {
 /// Error codes of an application.
 #[derive(Clone, Copy, Debug)]
 pub struct Codes {
-    /// Of a connection that is no longer needed.
+    /// The code that closes a connection that is no longer needed.
     pub done: u64,
-    /// Of one whose application failed on this side.
+    /// The code that closes a connection whose application failed on this side.
     pub failed: u64,
-    /// Of a stream that the peer does not want any more.
+    /// The code that resets a stream that the peer does not want any more.
     pub stopped: u64,
 }
 

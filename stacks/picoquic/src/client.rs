@@ -101,7 +101,7 @@ impl Fetch {
         })
     }
 
-    /// Does what is due after a round of sending and receiving. True: all is done or has failed, and the peer has been told.
+    /// Does what is due after a round of sending and receiving. True: all is done or has failed, and the packet that closes the connection has left.
     pub fn step(&mut self, settings: &Settings, context: &Context) -> bool {
         // SAFETY: it lives as long as `self`.
         let connection = unsafe { &mut *self.state };

@@ -12,12 +12,12 @@ use crate::{
     ffi,
 };
 
-/// What the peer did against the application's protocol.
+/// A violation of the application's protocol by the peer.
 #[derive(Debug)]
 pub struct ProtocolError {
-    /// The error code that says so.
+    /// The error code for the violation.
     pub code: u64,
-    /// What it did.
+    /// The violation in words, such as "a frame that h3zero cannot read".
     pub what: &'static str,
 }
 

@@ -44,7 +44,7 @@ enum Part<'a> {
     Content(&'a [u8]),
 }
 
-/// What h3zero keeps of a connection: settings, control streams, and how far each stream is read.
+/// h3zero's state of a connection: settings, control streams, and the position in each stream.
 struct Streams(*mut ffi::h3zero_callback_ctx_t);
 
 impl Streams {

@@ -30,7 +30,7 @@ const SERVER: &[TestCase] = &[Handshake, Transfer, Http3, Retry, ChaCha20, Resum
 const CLIENT: &[TestCase] =
     &[Handshake, Transfer, Http3, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf];
 
-/// What it can do.
+/// The settings that this endpoint supports.
 pub const SUPPORT: Support<CongestionControl> = Support {
     server: SERVER,
     client: CLIENT,

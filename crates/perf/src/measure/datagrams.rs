@@ -14,13 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    Asked, Direction,
-    udp::{
-        Arrivals, Connection, Datagram, UdpAnswer, UdpInterval, UdpQuestion, UdpReading, UdpSummary, UdpTest,
-        iperf_of_udp,
-    },
-};
 use anyhow::{Context, Result};
 use quiclab_testbed::loopback::{self, Network};
 use serde_json::json;
@@ -30,6 +23,13 @@ use super::{
     hooks::{Ended, Hooks},
     settings::PerfSettings,
     test::{Failure, resolve},
+};
+use crate::{
+    Asked, Direction,
+    udp::{
+        Arrivals, Connection, Datagram, UdpAnswer, UdpInterval, UdpQuestion, UdpReading, UdpSummary, UdpTest,
+        iperf_of_udp,
+    },
 };
 use flow::Counters;
 pub use serve::serve;

@@ -7,7 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Sample, Tracker};
 use anyhow::{Context, Result};
 use nix::{
     sched::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -25,6 +24,7 @@ use super::{
     setup::{Setup, Stack},
     usage::{self, Usage},
 };
+use crate::{Sample, Tracker};
 
 /// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
 const PROGRESS_MS: u64 = 20;

@@ -1,4 +1,4 @@
-//! What measurements ask of the program that makes them.
+//! The functions that a program hands to its measurements.
 
 use std::{
     path::Path,
@@ -38,12 +38,12 @@ pub trait PerfHooks: Sync {
 /// The program's own: it lives as long as the process, because threads use it.
 pub type Hooks = &'static dyn PerfHooks;
 
-/// How measurements ended.
+/// The end of all measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// All tests gave numbers.
     Measured,
-    /// A test failed, and the user has been told why.
+    /// A test failed; the reason was handed to [`PerfHooks::status`].
     Failed,
     /// The flag to stop was set.
     Interrupted,

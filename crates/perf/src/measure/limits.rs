@@ -2,16 +2,18 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use crate::roofline::{Cost, Part, Protocol, Roofline, Split, split, split_by_samples};
-use crate::{Direction, End, Summary};
 use anyhow::Result;
 use quiclab_report::{Bars, render_bars_svg};
 use serde_json::{Value, json};
 
-use super::settings::PerfSettings;
 use super::{
+    settings::PerfSettings,
     show::rate,
     test::{CLIENT, Profiles, SERVER},
+};
+use crate::{
+    Direction, End, Summary,
+    roofline::{Cost, Part, Protocol, Roofline, Split, split, split_by_samples},
 };
 
 /// How long each part is measured.

@@ -5,16 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    ExchangeInterval, Exchanges, Interval, Latencies, Load, Reading, Summary, count, exchange_interval, exchanges,
-    interval, summary, summary_of_both,
-};
 use anyhow::{Context, Result};
 use quiclab_inputs::open_unlinked;
 
 use super::{
     setup::Setup,
     test::{Failure, client_name},
+};
+use crate::{
+    ExchangeInterval, Exchanges, Interval, Latencies, Load, Reading, Summary, count, exchange_interval, exchanges,
+    interval, summary, summary_of_both,
 };
 
 /// Most bytes that are read of a file of latencies: more than it may have.

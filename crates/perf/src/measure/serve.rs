@@ -8,11 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    Sample,
-    control::{Answer, Lines, Question, VERSION, line, parse},
-};
 use anyhow::{Context, Result};
+use quiclab_trials::output_tail;
 
 use super::{
     certificates,
@@ -23,7 +20,10 @@ use super::{
     test::start_server,
     usage,
 };
-use quiclab_trials::output_tail;
+use crate::{
+    Sample,
+    control::{Answer, Lines, Question, VERSION, line, parse},
+};
 
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

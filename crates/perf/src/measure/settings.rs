@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{Direction, Load, Sizes};
+
 use quiclab_units::{ByteCount, Rate};
 
 /// The ends of a test, what they do, and how it is shown.

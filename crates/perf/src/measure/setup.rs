@@ -1,4 +1,4 @@
-//! What there is before endpoints: the stacks that can run, and folders for them.
+//! The stacks of a test and folders for its endpoints, which are made before any endpoint starts.
 
 use std::{
     path::PathBuf,
@@ -19,7 +19,7 @@ use super::{ends, hooks::Hooks, settings::PerfSettings};
 /// The stack of `--tcp`, which it asks for no TLS.
 const TCP: &str = "tcp-tls";
 
-/// What `--tcp` is called.
+/// The name that results of `--tcp` have in place of a stack's.
 const PLAIN_TCP: &str = "plain TCP";
 
 /// The version of stacks that come as packages.
@@ -29,7 +29,7 @@ const OF_PACKAGES: &str = "debian";
 pub(super) struct Stack {
     pub(super) manifest: StackManifest,
     pub(super) root: Root,
-    /// What it is called where that is not its name and version.
+    /// A title in place of name and version.
     pub(super) title: Option<&'static str>,
 }
 
@@ -44,14 +44,14 @@ impl Stack {
     }
 }
 
-/// What there is before endpoints.
+/// The stacks of a test, and its folders.
 pub(super) struct Setup {
     /// The server's stack, where it runs here.
     pub(super) server: Option<Stack>,
     pub(super) client: Option<Stack>,
-    /// What the ends speak.
+    /// The transport protocol of both ends.
     pub(super) transport: Transport,
-    /// What endpoints are made of that was not built here, in words.
+    /// A sentence for each part of the endpoints that was not built here.
     pub(super) origins: Vec<String>,
     /// Folder for endpoints, in memory, under this name for all of them.
     pub(super) shared: PathBuf,

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::{Asked, Direction, End, Interval, Load, Summary};
 use anyhow::Result;
 use quiclab_experiment::stack::Transport;
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use super::{
     results::{Found, Row},
     settings::PerfSettings,
 };
+use crate::{Asked, Direction, End, Interval, Load, Summary};
 
 mod exchanges;
 

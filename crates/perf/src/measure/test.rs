@@ -9,11 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::roofline::profile::{Profile, Profiler};
-use crate::{
-    Direction, Load, Progress, Reading, Sample,
-    control::{Control, ControlError},
-};
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::{Role, Transport};
 use quiclab_testbed::loopback::Exit;
@@ -26,6 +21,11 @@ use super::{
     settings::PerfSettings,
     setup::Setup,
     show, usage,
+};
+use crate::{
+    Direction, Load, Progress, Reading, Sample,
+    control::{Control, ControlError},
+    roofline::profile::{Profile, Profiler},
 };
 
 /// Time between two looks at all ends.

@@ -22,7 +22,7 @@ pub struct AdviseArguments {
 }
 
 impl AdviseArguments {
-    /// What the verb does.
+    /// The settings that these arguments stand for.
     ///
     /// # Errors
     /// Values that contradict each other.

@@ -38,7 +38,7 @@ pub struct PtoArguments {
 }
 
 impl PtoArguments {
-    /// What the verb does.
+    /// The settings that these arguments stand for.
     pub fn resolve(self) -> PtoSettings {
         let Self { samples, compare, svg, initial_rtt, max_ack_delay, output } = self;
         let sequences = [samples].into_iter().chain(compare.into_iter().map(|other| other.0)).collect();

@@ -41,7 +41,7 @@ pub struct ScanArguments {
 }
 
 impl ScanArguments {
-    /// What the verb does.
+    /// The settings that these arguments stand for.
     ///
     /// # Errors
     /// Nobody to complain to, or groups without a time or a file.

@@ -1,4 +1,4 @@
-//! What `quiclab advise` does.
+//! Settings of `quiclab advise`.
 
 use std::{fmt, path::PathBuf};
 
@@ -27,9 +27,9 @@ pub struct InstantAckSettings {
     pub certificates: Vec<ByteCount>,
     /// A Parquet file with round-trip times and delays, instead of the first two.
     pub samples: Option<PathBuf>,
-    /// What is lost.
+    /// Shares of handshakes in which a flight is lost.
     pub losses: Losses,
-    /// What an instant ACK looks like.
+    /// The form of the instant ACK.
     pub kind: FirstAck,
     /// Probe timeout of the server before it has an RTT sample.
     pub server_pto: Duration,
@@ -54,7 +54,7 @@ pub struct AdviseCheckSettings {
     pub folders: Vec<PathBuf>,
     /// Gains below it do not count.
     pub margin: Duration,
-    /// What is added to it, in round trips.
+    /// The part of the margin that grows with the round-trip time, in round trips.
     pub margin_rtts: f64,
     /// Share of the other points whose signs must agree.
     pub at_least: f64,
@@ -82,11 +82,11 @@ pub struct PtoSettings {
 /// A sample, and how many of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSamples {
-    /// How often it is repeated.
+    /// Number of repetitions.
     pub count: u32,
     /// The sample.
     pub rtt: Duration,
-    /// How long the peer says that it waited.
+    /// The acknowledgment delay that the peer reports.
     pub ack_delay: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What `quiclab scan` does.
+//! Settings of `quiclab scan`.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use quiclab_scan::{
 };
 use quiclab_units::Duration;
 
-/// Where handshakes come from, and how their summary is shown.
+/// The source of handshakes, and the form of their summary.
 #[derive(Clone, Debug)]
 pub struct ScanRequest {
-    /// Where they come from.
+    /// The source of the handshakes.
     pub action: ScanAction,
     /// JSON is printed instead of tables.
     pub json: bool,
 }
 
-/// Where handshakes come from.
+/// A source of handshakes.
 #[derive(Clone, Debug)]
 pub enum ScanAction {
     /// Rows of earlier scans are shown.
@@ -31,7 +31,7 @@ pub enum ScanAction {
     Plan {
         /// Lists of targets.
         lists: Vec<PathBuf>,
-        /// Which addresses of them.
+        /// The addresses of these targets that are asked.
         targets: TargetSettings,
         /// Bytes of UDP payload in datagrams with Initial packets.
         hello_bytes: u16,
@@ -40,25 +40,25 @@ pub enum ScanAction {
     },
     /// Each target is asked once.
     Once {
-        /// How.
+        /// Settings of the survey.
         survey: Box<SurveySettings>,
         /// The list of targets; `-` is standard input.
         list: PathBuf,
     },
     /// Targets are asked again and again.
     Repeatedly {
-        /// How.
+        /// Settings of the survey.
         survey: Box<SurveySettings>,
         /// Lists, each with the time between two handshakes of a target.
         groups: Vec<TargetGroup>,
-        /// How long it goes on.
+        /// Length of the survey.
         duration: Duration,
     },
     /// Captures of others are read.
     Captures {
-        /// Which, and how.
+        /// The captures, and how they are read.
         captures: CaptureSettings,
-        /// Who runs the servers.
+        /// Tables that say who runs the servers.
         origins: OriginSettings,
     },
 }

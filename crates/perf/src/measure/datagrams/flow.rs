@@ -11,11 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::udp::{Arrivals, Datagram, UdpReading, UdpTest};
 use anyhow::{Context, Result};
 use nix::sys::socket::{setsockopt, sockopt::RcvBuf};
 
 use super::super::usage;
+use crate::udp::{Arrivals, Datagram, UdpReading, UdpTest};
 
 /// How long a receiver waits before it looks whether to stop.
 const WAIT: Duration = Duration::from_millis(20);

@@ -11,10 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    control::{Lines, VERSION, line, parse},
-    udp::{HEADER, UdpAnswer, UdpQuestion, UdpTest},
-};
 use anyhow::{Context, Result};
 
 use super::{
@@ -23,6 +19,10 @@ use super::{
         settings::PerfSettings,
     },
     flow::{self, Counters},
+};
+use crate::{
+    control::{Lines, VERSION, line, parse},
+    udp::{HEADER, UdpAnswer, UdpQuestion, UdpTest},
 };
 
 /// Time between two looks.

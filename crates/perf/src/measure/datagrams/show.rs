@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::udp::{UdpInterval, UdpSummary, UdpTest};
-
 use super::super::show::{bytes, median, rate};
+use crate::udp::{UdpInterval, UdpSummary, UdpTest};
 
 /// What will be done, in a line.
 pub fn heading(test: &UdpTest, server: &str) -> String {

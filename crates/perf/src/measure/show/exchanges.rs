@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::{EndUse, ExchangeInterval, Exchanges, Figures};
-
 use super::{super::results::Found, median, milliseconds};
+use crate::{EndUse, ExchangeInterval, Exchanges, Figures};
 
 /// A line for an interval, below a head if it `is_first`. `word` is what is counted.
 pub fn row(interval: &ExchangeInterval, word: &str, is_first: bool) -> String {
