@@ -71,7 +71,7 @@ test-all: test-setup build stacks target/tools/.installed target/python/.install
 	@echo; echo "Not part of make test-all:"; \
 		echo "  make fuzz          random input for every reader of foreign bytes: hours"; \
 		echo "  make test-stacks   the stacks' own tests: compiles each of them again, up to an hour"; \
-		echo "  make test-sans-io  those of the stacks in the simulator: ten minutes"; \
+		echo "  make test-sans-io  those of the stacks in the simulator: twenty minutes"; \
 		echo "  make test-slurm    needs a Slurm on this machine"; \
 		echo "  make test-wheel, make test-image   packages of a release: five and two minutes"; \
 		echo "  make bench-*       measurements: they need a machine with nothing else to do"
@@ -140,12 +140,13 @@ test-wheel: wheel ## install the wheel into an empty environment and use it ther
 # neqo's crates are in no registry: its dependencies are checked where its build has unpacked them, by `make deny-neqo`.
 .PHONY: deny
 deny: toolchains target/tools/.installed ## check licences and sources of all dependencies
-	for manifest in Cargo.toml $(filter-out stacks/neqo/%,$(wildcard stacks/*/Cargo.toml)) sans-io/*/Cargo.toml; do \
+	for manifest in Cargo.toml $(filter-out stacks/neqo/% sans-io/neqo/%,$(wildcard stacks/*/Cargo.toml sans-io/*/Cargo.toml)); do \
 		$(TOOLS)/cargo-deny deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
 .PHONY: deny-neqo
 deny-neqo: stacks-setup target/tools/.installed ## the same for the stack neqo, whose sources are downloaded for it
-	cd stacks/neqo && sh build.sh $(TOOLS)/cargo-deny deny --config $(CURDIR)/deny.toml --all-features check licenses sources
+	for folder in stacks sans-io; do (cd $$folder/neqo && \
+		sh build.sh $(TOOLS)/cargo-deny deny --config $(CURDIR)/deny.toml --all-features check licenses sources); done
 
 # Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to fuzz/found and fuzz/artifacts of each
 # crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some. cargo-fuzz sets RUSTFLAGS, which hides those of
@@ -247,9 +248,10 @@ throughput: build ## run the throughput study (quick profiles) in network namesp
 	$(QUICLAB) check results/throughput/*-quick-netns || [ $$? -lt 100 ]
 
 .PHONY: sans-io
-sans-io: build ## test the stacks without sockets and run their experiments in the simulator: about ten minutes
+sans-io: build ## test the stacks without sockets and run their experiments in the simulator: twenty minutes
 	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
 	(cd sans-io/picoquic && env -u RUSTFLAGS sh build.sh test)
+	(cd sans-io/neqo && env -u RUSTFLAGS sh build.sh cargo test --profile optimized --locked --ignore-rust-version)
 	$(QUICLAB) run experiments/sans-io --testbed sim -j $(JOBS)
 
 .PHONY: atlas
@@ -340,9 +342,10 @@ test-stacks: stacks-setup ## run the stacks' own tests: up to an hour
 	cd stacks/lsquic && npm ci --ignore-scripts --no-audit --no-fund && node_modules/@oven/bun-linux-x64-baseline/bin/bun test
 
 .PHONY: test-sans-io
-test-sans-io: stacks-setup ## run the tests of the stacks in the simulator, and handshakes with each: about ten minutes
+test-sans-io: stacks-setup ## run the tests of the stacks in the simulator, and handshakes with each: twenty minutes
 	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
 	(cd sans-io/picoquic && env -u RUSTFLAGS sh build.sh test)
+	(cd sans-io/neqo && env -u RUSTFLAGS sh build.sh cargo test --profile optimized --locked --ignore-rust-version)
 	$(QUICLAB_IT) handshakes:: -- --ignored
 
 # Needs no virtual machines, so it is quick while you write an endpoint.

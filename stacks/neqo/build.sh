@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds NSS and neqo from Debian's source package firefox-esr, unchanged, and the endpoint over them. With arguments it runs that command
-# instead, in the folder where cargo finds everything: `sh build.sh cargo test`.
+# instead, in the folder where cargo finds everything: `sh build.sh cargo test`. The program for the simulator is built by the same script.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -36,11 +36,14 @@ else
 fi
 
 # cargo derives the names of symbols from paths below its workspace, which are the same in every folder.
-cp -RL Cargo.toml Cargo.lock src contract "$work/"
+tar --create --dereference --exclude=./target --exclude='./*/target' --exclude='./*/*/target' . | tar --extract --directory "$work"
 mv "$work/third_party/rust" "$work/vendor"
 export NSS_DIR="$work/security/nss" NSS_TARGET=$target NSS_PREBUILT=1 CARGO_TARGET_DIR="$work/target"
 separator=$(printf '\037')
-CARGO_ENCODED_RUSTFLAGS="${CARGO_ENCODED_RUSTFLAGS:--Ctarget-feature=+crt-static}$separator--remap-path-prefix=$work=."
+flags=-Ctarget-feature=+crt-static
+# That of a program for the simulator, as its .cargo/config.toml has it.
+[ ! -d common ] || flags="$flags$separator--cfg${separator}getrandom_backend=\"custom\""
+CARGO_ENCODED_RUSTFLAGS="${CARGO_ENCODED_RUSTFLAGS:-$flags}$separator--remap-path-prefix=$work=."
 export CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET=x86_64-unknown-linux-gnu
 cd "$work"
 if [ $# -gt 0 ]; then
@@ -49,4 +52,5 @@ if [ $# -gt 0 ]; then
 fi
 cargo build --locked --ignore-rust-version --profile $profile
 [ $profile = dev ] && profile=debug
-install -m 755 "$work/target/$CARGO_BUILD_TARGET/$profile/neqo-endpoint" "$QUICLAB_STACK_OUT/"
+program=$(sed -n 's/^name = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+install -m 755 "$work/target/$CARGO_BUILD_TARGET/$profile/$program" "$QUICLAB_STACK_OUT/"

@@ -1,8 +1,9 @@
 //! HTTP/3, HTTP/0.9 or perf over neqo as a quiclab endpoint: server or client, by `ROLE`.
 //!
-//! neqo is sans-I/O: [`udp`] has the socket, as neqo's own programs have it. Read [`settings`] first (what is honoured, what is
-//! refused), then [`transport`] (what both roles set), [`client`] and [`server`]. [`nss`] hands keys and certificates to NSS, which neqo
-//! takes them from.
+//! neqo is sans-I/O: [`udp`] has the socket, as neqo's own programs have it, and [`fetch`] and [`serve`] are the loops around it. Read
+//! [`settings`] first (what is honoured, what is refused), then [`transport`] (what both roles set), [`client`] and [`server`]. [`nss`]
+//! hands keys and certificates to NSS, which neqo takes them from. The program for the simulator, in sans-io/neqo, uses all but socket and
+//! loops.
 //!
 //! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 
@@ -10,9 +11,11 @@ mod certificates;
 mod client;
 mod client_h3;
 mod client_streams;
+mod fetch;
 #[allow(dead_code, reason = "neqo's initial RTT is a constant of its build")]
 mod handshake;
 mod nss;
+mod serve;
 mod server;
 mod server_h3;
 mod server_streams;
@@ -38,8 +41,8 @@ fn run(settings: Settings) -> anyhow::Result<()> {
     let runtime = runtime.context("starting tokio")?;
     runtime.block_on(async {
         match settings.role {
-            Role::Server => server::run(&settings).await,
-            Role::Client => client::run(&settings).await,
+            Role::Server => serve::run(&settings).await,
+            Role::Client => fetch::run(&settings).await,
         }
     })
 }

@@ -3,7 +3,8 @@
 use std::{
     ffi::{CString, c_char, c_int, c_uint, c_ulong, c_void},
     os::unix::ffi::OsStrExt as _,
-    ptr,
+    path::Path,
+    process, ptr,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -77,18 +78,21 @@ pub struct Database {
 }
 
 impl Database {
-    /// Starts NSS with a new database, and stores `cert.pem` and `priv.key` in it.
+    /// Starts NSS with a new database in a new folder below `parent`, and stores `cert.pem` and `priv.key` in it.
     ///
     /// # Errors
     /// Where they cannot be read, or NSS refuses them.
-    pub fn new(settings: &Settings) -> Result<Self> {
+    pub fn new(settings: &Settings, parent: &Path) -> Result<Self> {
         let (path, key_path) = (settings.certs.join("cert.pem"), settings.certs.join("priv.key"));
         let read = CertificateDer::pem_file_iter(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let chain = read.with_context(|| path.display().to_string())?;
         ensure!(!chain.is_empty(), "{}: found no certificate", path.display());
         let key = PrivateKeyDer::from_pem_file(&key_path).with_context(|| key_path.display().to_string())?;
 
-        let folder = tempfile::tempdir().context("a folder for the database of NSS")?;
+        // Named by the process, too: the rest of the name is drawn from the seed in the simulator, and a second draw would change what follows.
+        let prefix = format!("quiclab-neqo-{}-", process::id());
+        let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
+        let folder = folder.context("a folder for the database of NSS")?;
         let name = CString::new([b"sql:", folder.path().as_os_str().as_bytes()].concat())?;
         // SAFETY: strings that end with zero and live during the calls.
         unsafe {

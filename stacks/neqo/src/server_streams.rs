@@ -178,8 +178,10 @@ impl Exchanges {
                     None => return Ok(()),
                 },
             };
-            let (length, taken) = (bytes.len(), quic.stream_send(stream, bytes)?);
-            if taken == 0 && length > 0 {
+            // neqo refuses to send nothing.
+            let taken = if bytes.is_empty() { 0 } else { quic.stream_send(stream, bytes)? };
+            let is_blocked = taken == 0 && !bytes.is_empty();
+            if is_blocked {
                 return Ok(());
             }
             let is_all = match self.bodies.get_mut(&number) {

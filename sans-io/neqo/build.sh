@@ -1,0 +1,1 @@
+../../stacks/neqo/build.sh

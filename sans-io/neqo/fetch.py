@@ -1,0 +1,1 @@
+../../stacks/neqo/fetch.py

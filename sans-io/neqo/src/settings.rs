@@ -1,0 +1,15 @@
+//! The settings that this endpoint supports: those of the endpoint for virtual machines that need neither sockets nor two connections.
+
+#[allow(dead_code, reason = "the table of what that one supports")]
+#[path = "../vm/settings.rs"]
+mod vm;
+
+use quiclab_contract::{
+    Extras, Support,
+    TestCase::{Handshake, Transfer},
+};
+pub use vm::{CongestionControl, Settings};
+
+/// The settings that this endpoint supports.
+pub const SUPPORT: Support<CongestionControl> =
+    Support { server: &[Handshake, Transfer], client: &[Handshake, Transfer], extras: Extras::NONE, ..vm::SUPPORT };
