@@ -22,12 +22,14 @@ pub const FEW: &[&str] = &["ngtcp2-1.25", "quiche", "quic-go"];
 const PACKAGED: &[&str] = &["haproxy", "nginx", "ngtcp2", "aioquic", "x-net-quic"];
 const RUST: &[&str] = &["noq", "quinn", "s2n-quic", "tokio-quiche", "tquic", "ngtcp2-1.25"];
 const OTHERS: &[&str] = &["quiche", "quiche-0.22", "quiche-0.24", "lsquic", "msquic", "quic-go"];
+const IN_C: &[&str] = &["neqo", "openssl", "picoquic"];
 
 pub const CASES: &[Case] = &[
     ("real_servers_are_classified_rightly", FEW, real_servers_are_classified_rightly),
     ("servers_of_packages_are_classified_rightly", PACKAGED, || scan_stacks(PACKAGED)),
     ("servers_in_rust_are_classified_rightly", RUST, || scan_stacks(RUST)),
     ("other_servers_are_classified_rightly", OTHERS, || scan_stacks(OTHERS)),
+    ("servers_with_libraries_in_c_are_classified_rightly", IN_C, || scan_stacks(IN_C)),
 ];
 
 /// How exact times are, by the server's side or by when the Internet let the packets go.
