@@ -46,10 +46,11 @@ fn each_handshake_is_measured_as_in_a_run_and_the_next_one_has_another_seed() {
 }
 
 #[test]
-#[ignore = "builds two more stacks: make test-sans-io"]
+#[ignore = "builds four more stacks: make test-sans-io"]
 fn each_handshake_of_the_other_stacks_is_measured_as_in_a_run() {
-    check_handshakes("ngtcp2-1.25");
-    check_handshakes("quiche-0.22");
+    for stack in ["neqo", "ngtcp2-1.25", "picoquic", "quiche-0.22"] {
+        check_handshakes(stack);
+    }
 }
 
 /// A sandbox puts two processes in front of each endpoint, so what has to be kept on one processor is the process that works.
