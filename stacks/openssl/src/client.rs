@@ -47,7 +47,7 @@ pub fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// What the streams carry.
+/// Files or exchanges of perf, which the streams carry.
 enum Application {
     Files(Downloads),
     Perf(Exchanges),

@@ -26,7 +26,7 @@ static KEY_LOG: OnceLock<Mutex<File>> = OnceLock::new();
 /// The last session that a server has offered.
 static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 
-/// What is needed to resume a connection.
+/// A session of TLS, by which a later connection is resumed.
 pub struct Session(pub *mut ffi::SSL_SESSION);
 
 // SAFETY: OpenSSL counts who holds it, with atomic operations.
@@ -46,7 +46,7 @@ impl Drop for Session {
     }
 }
 
-/// What all connections of a process have in common.
+/// The state that all connections of a process share.
 pub struct Context {
     /// Valid until the value is dropped.
     pub pointer: *mut ffi::SSL_CTX,

@@ -97,7 +97,7 @@ enum Exchange {
     Asking(Vec<u8>),
     /// A file that is being sent.
     Sending(PartialBody),
-    /// What there is instead in the test case `perf`.
+    /// An exchange of the test case `perf`.
     Perf(Answers),
 }
 

@@ -11,12 +11,12 @@ use quiclab_contract::{
 
 use crate::handshake::{self, KeyExchange};
 
-/// Everything this endpoint was asked to do.
+/// Everything this endpoint was asked to do, all of which it supports.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What every stack can be asked for.
+    /// The settings of the endpoint contract.
     pub contract: quiclab_contract::Settings<()>,
-    /// What few can.
+    /// The settings of handshakes, which few stacks support.
     pub handshake: handshake::Handshake,
 }
 
@@ -31,7 +31,7 @@ impl Deref for Settings {
 const SERVER: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, Resumption, Perf];
 const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, Perf];
 
-/// What it can do.
+/// The settings that this endpoint supports.
 pub const SUPPORT: Support<()> = Support {
     server: SERVER,
     client: CLIENT,
@@ -45,7 +45,7 @@ pub const SUPPORT: Support<()> = Support {
     rules: no_rules,
 };
 
-/// What it can do about handshakes.
+/// The settings of handshakes that this endpoint supports.
 pub const HANDSHAKE: handshake::Support = handshake::Support {
     first_ack: &[],
     default_pto: false,

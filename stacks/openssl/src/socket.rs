@@ -32,7 +32,7 @@ impl Socket {
     /// Waits until something arrives, `ssl` has a timer that is due, or `most` is over; then lets `ssl` do what is due.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel, other than an interruption.
     pub fn wait(&self, ssl: &Ssl, most: Option<Duration>) -> Result<()> {
         let time = ssl.timeout()?.into_iter().chain(most).min();
         let mut events = PollFlags::POLLIN;

@@ -26,7 +26,7 @@ const MODE: c_long = (ffi::SSL_MODE_ENABLE_PARTIAL_WRITE | ffi::SSL_MODE_ACCEPT_
 /// Of BIO_ADDR: IPv4 and IPv6 of the C library.
 const FAMILIES: (c_int, c_int) = (2, 10);
 
-/// What OpenSSL says is wrong, last one first, and forgets.
+/// Takes all errors from OpenSSL's queue, the last one first.
 pub fn errors() -> String {
     let mut texts = Vec::new();
     // SAFETY: plain calls; the buffer is as long as it says, and gets a zero at its end.
@@ -64,7 +64,7 @@ enum Stop {
     Failed,
 }
 
-/// What was read from a stream.
+/// The result of a read from a stream.
 pub enum Read {
     /// So many bytes.
     Bytes(usize),
@@ -75,7 +75,7 @@ pub enum Read {
 }
 
 impl Ssl {
-    /// What a function gave; `None`: a null pointer, as there is nothing or it failed.
+    /// Takes over the object of a pointer; `None`: the pointer is null.
     fn from(pointer: *mut ffi::SSL) -> Option<Self> {
         (!pointer.is_null()).then_some(Self(pointer))
     }
