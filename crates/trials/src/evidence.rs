@@ -91,7 +91,8 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
         (Expected::Refusal(role), ended) => refusal(*role, ended),
         (Expected::Case(case), ended) => match verdict_of(case, ended.folder()) {
             Ok(Verdict::Succeeded) => Ok("the packets and files show it".to_owned()),
-            Ok(Verdict::Unsupported { role }) => Err(format!("the {} answered 127", role.name())),
+            // It answered 127, or its transport parameters forbid it.
+            Ok(Verdict::Unsupported { role }) => Err(format!("the {} does not support it", role.name())),
             Ok(Verdict::Failed { reasons }) => Err(reasons.join("; ")),
             Ok(Verdict::CannotBeJudged { reasons }) => Err(format!("cannot be judged: {}", reasons.join("; "))),
             Err(error) => Err(format!("{error:#}")),
