@@ -37,8 +37,9 @@ pub trait Client {
     fn is_complete(&self) -> bool;
     /// True where the handshake is complete.
     fn is_connected(&self) -> bool;
-    /// What is needed to resume the session, once.
-    fn session(&mut self) -> Option<ResumptionToken>;
+    /// Takes the session, by which a later connection is resumed, even where no token for its address came with it: neqo waits
+    /// for one, by a timer that is not among those that it asks to be woken for.
+    fn session(&mut self, now: Instant) -> Option<ResumptionToken>;
     /// True where the session of another connection was resumed.
     fn is_resumed(&self) -> bool;
     /// Why the connection ended; `None`: it did not.

@@ -173,8 +173,8 @@ impl Client for H3<'_> {
         matches!(self.http.state(), Http3State::Connected | Http3State::GoingAway(_))
     }
 
-    fn session(&mut self) -> Option<ResumptionToken> {
-        self.session.take()
+    fn session(&mut self, now: Instant) -> Option<ResumptionToken> {
+        self.session.take().or_else(|| self.http.take_resumption_token(now))
     }
 
     fn is_resumed(&self) -> bool {

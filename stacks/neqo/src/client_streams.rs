@@ -229,8 +229,8 @@ impl Client for Streams<'_> {
         self.quic.state().connected()
     }
 
-    fn session(&mut self) -> Option<ResumptionToken> {
-        self.session.take()
+    fn session(&mut self, now: Instant) -> Option<ResumptionToken> {
+        self.session.take().or_else(|| self.quic.take_resumption_token(now))
     }
 
     fn is_resumed(&self) -> bool {

@@ -69,11 +69,11 @@ async fn drive(
     keep_session: bool,
 ) -> Result<Option<ResumptionToken>> {
     let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
-    let mut session = None;
     loop {
         client.handle()?;
-        session = session.or_else(|| client.session());
-        let is_done = client.is_complete() && (!keep_session || session.is_some());
+        let is_complete = client.is_complete();
+        let session = if is_complete && keep_session { client.session(Instant::now()) } else { None };
+        let is_done = is_complete && (!keep_session || session.is_some());
         if is_done {
             ensure!(!resumes || client.is_resumed(), "the server did not resume the session");
             // Tell the server, so that it need not wait for its idle timeout.
