@@ -4,6 +4,7 @@
     generate.py                        writes all tables and values into the pages (make docs)
     generate.py --check                changes nothing; exits with 1 where a page, a picture or a stored result is wrong
     generate.py --take FOLDER NAME     first reads report.json of a result folder into NAME.json
+    generate.py --claims FOLDER ...    first reads every report.json below result folders into claims.json
     generate.py --picture FILE --command COMMAND [--shows NAME]
                                        first notes what made a picture of docs/images, and which stored result it shows
 
@@ -19,6 +20,7 @@ import re
 import sys
 import tomllib
 
+from claims import faults_of_claims, take_claims
 from stored import Fault, hash_of, name_of, note_picture, one_line, read, take
 
 NOTHING, MINUS = "\u2013", "\u2212"
@@ -299,6 +301,8 @@ class Documentation:
             self.check_tables(page)
         self.check_pictures()
         self.check_results()
+        if "claims" in self.results:
+            self.faults += faults_of_claims(self.root, self.results["claims"])
 
 
 def differs(found, expected):
@@ -309,6 +313,7 @@ def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--take", nargs=2, metavar=("FOLDER", "NAME"))
+    parser.add_argument("--claims", nargs="*", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--picture", metavar="FILE")
     parser.add_argument("--command")
     parser.add_argument("--shows", metavar="NAME")
@@ -317,6 +322,8 @@ def main(words=None):
     data = arguments.root / "docs/data"
     if arguments.take:
         take(pathlib.Path(arguments.take[0]), data / f"{arguments.take[1]}.json")
+    if arguments.claims is not None:
+        take_claims(arguments.root, arguments.claims)
     if arguments.picture:
         note_picture(arguments.root / "docs/images" / arguments.picture, arguments.command, arguments.shows, data / "pictures.json")
     if not arguments.check:

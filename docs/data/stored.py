@@ -75,19 +75,23 @@ def take(folder, path):
         table["rows"] = [row for group in report["groups"] for row in rows_of(group, table["columns"], before)]
         for gone in before.keys() - {row[0] for row in table["rows"]}:
             print(f"warning: {path.stem}.{part}: {gone} is not in {folder}", file=sys.stderr)
-    same = {key: text for key, text in runs[0]["versions"].items() if all(run["versions"].get(key) == text for run in runs)}
-    # QEMU gives a whole sentence. Hashes name what cannot be fetched again, so they say nothing here.
-    short = {key: (re.search(r"version (\S+)", text) or [text, text])[1] for key, text in same.items() if "." not in key}
     stacks = {group["server"]: group["runs"][0]["versions"].get("server.version") for group in report["groups"]}
-    result["versions"] = {key: text for key, text in short.items() if not re.fullmatch(r"[0-9a-f]{8,}", text)}
-    # The package's name and its version; its name has the version, too.
-    if "kernel" in result["versions"]:
-        result["versions"]["kernel"] = result["versions"]["kernel"].split(" ")[-1]
+    result["versions"] = short_versions(runs)
     result["versions"]["stacks"] = {stack: version for stack, version in stacks.items() if version}
     records = [record for record in (folder / run["record"] / "run.toml" for run in runs) if record.exists()]
     result.update(command=report["command"], date=day_of(records or [folder / "report.json"]), source=f"report.json of {report['experiment']}")
     result.pop("not_recorded", None)
     path.write_text(as_json(result) + "\n", encoding="utf-8")
+
+
+def short_versions(runs):
+    """What all runs were made with, in short."""
+    same = {key: text for key, text in runs[0]["versions"].items() if all(run["versions"].get(key) == text for run in runs)} if runs else {}
+    # QEMU gives a whole sentence. Hashes name what cannot be fetched again, so they say nothing here.
+    short = {key: (re.search(r"version (\S+)", text) or [text, text])[1] for key, text in same.items() if "." not in key}
+    # The package's name and its version; its name has the version, too.
+    short |= {key: short[key].split(" ")[-1] for key in ("kernel",) if key in short}
+    return {key: text for key, text in short.items() if not re.fullmatch(r"[0-9a-f]{8,}", text)}
 
 
 def rows_of(group, columns, before):

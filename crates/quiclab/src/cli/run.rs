@@ -17,12 +17,12 @@ use crate::settings::{MOST_REPETITIONS, RunAction, RunSettings, WAIT_FOR_QUIET, 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_HELP)]
 pub struct RunArguments {
-    /// An experiment file, or a folder of them to run one after the other
+    /// Experiment files, or folders of them, to run one after the other
     #[arg(value_name = "FILE", required_unless_present = "demo")]
-    pub file: Option<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Instead of a file: the quick profile of the baseline, which shows how four senders space their packets, into quiclab-demo. Needs no
     /// repository: an installed quiclab has the experiment
-    #[arg(long, conflicts_with_all = ["file", "profile"])]
+    #[arg(long, conflicts_with_all = ["files", "profile"])]
     pub demo: bool,
     /// A profile that the file defines, such as quick
     #[arg(long)]
@@ -51,7 +51,7 @@ pub struct RunArguments {
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Folder for the records and the report [default: results/EXPERIMENT, followed by -PROFILE, by what --set and --stack change, and
-    /// by -TESTBED with another testbed than vm]; with a folder of files, each gets its own folder inside it [default: results]
+    /// by -TESTBED with another testbed than vm]; with several files, each gets its own folder inside it [default: results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Time limit of a run, in seconds of real time
@@ -67,8 +67,8 @@ pub struct RunArguments {
     /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
     #[arg(long)]
     pub parquet: bool,
-    /// Also write each figure to this folder, as an SVG, a PDF and a PNG file (the last two with rsvg-convert); with a folder of files, into a
-    /// folder for each experiment
+    /// Also write each figure to this folder, as an SVG, a PDF and a PNG file (the last two with rsvg-convert); with several files, into a folder
+    /// for each experiment
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
     /// Show what would run, without running it
@@ -120,16 +120,16 @@ impl RunArguments {
     /// Where the experiment of `--demo` is not found.
     pub fn resolve(self) -> Result<(RunAction, RunSettings)> {
         let [demo, profile, out] = DEMO;
-        let (file, profile, out) = match self.file {
-            Some(file) => (file, self.profile, self.out),
-            None => {
+        let (files, profile, out) = match &self.files[..] {
+            [_, ..] => (self.files, self.profile, self.out),
+            [] => {
                 let file = find_file(demo).with_context(|| {
                     format!(
                         "found no {demo} here, in a parent folder, or where quiclab is installed\nhint: work in a clone of quiclab, or \
                          name the folder that has experiments/ in QUICLAB_SHARE"
                     )
                 })?;
-                (file, Some(profile.to_owned()), Some(self.out.unwrap_or_else(|| out.into())))
+                (vec![file], Some(profile.to_owned()), Some(self.out.unwrap_or_else(|| out.into())))
             }
         };
         let action = match (self.handshakes, self.dry_run, self.needs) {
@@ -139,7 +139,7 @@ impl RunArguments {
             (None, false, _) => RunAction::Perform,
         };
         let settings = RunSettings {
-            file,
+            files,
             profile,
             repetitions: self.reps,
             until_decided: self.until_decided,

@@ -31,8 +31,8 @@ pub enum RunAction {
 /// Which runs of an experiment are performed, where, and what is written.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// The experiment file, or a folder of them.
-    pub file: PathBuf,
+    /// Experiment files, and folders of them; at least one.
+    pub files: Vec<PathBuf>,
     /// A profile that the file defines.
     pub profile: Option<String>,
     /// Number of repetitions, instead of the file's.
@@ -72,10 +72,15 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
+    /// Whether there can be several experiments, so that each needs a folder of its own.
+    pub fn has_several(&self) -> bool {
+        self.files.len() > 1 || self.files.iter().any(|path| path.is_dir())
+    }
+
     /// The settings of `quiclab run FILE` without options.
     pub fn of(file: &Path) -> Self {
         Self {
-            file: file.to_path_buf(),
+            files: vec![file.to_path_buf()],
             profile: None,
             repetitions: None,
             until_decided: false,

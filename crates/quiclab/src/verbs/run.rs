@@ -10,6 +10,7 @@ mod until;
 
 use std::{
     cell::OnceCell,
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -70,12 +71,13 @@ pub fn run(action: &RunAction, settings: &RunSettings) -> Result<u8> {
         return handshakes::handshakes(settings, *count, table.as_deref());
     }
     let stop = signals::stop_flag()?;
-    let files = experiment_files(&settings.file)?;
+    let files = experiment_files(&settings.files)?;
     let texts = files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?;
     let laboratories = Laboratories { settings, stop: &stop, of_stacks: OnceCell::new(), of_models: OnceCell::new() };
     // All of them, before the first is run.
     let all = files.iter().zip(&texts);
     let plans = all.map(|(file, text)| plan(file, text, settings, &laboratories)).collect::<Result<Vec<_>>>()?;
+    check_folders(&files, &plans, settings)?;
     if let Some((_, other)) = plans.iter().find(|(_, laboratory)| laboratory.testbed.name() != NETNS)
         && settings.roofline
     {
@@ -159,8 +161,20 @@ fn opened(cell: &OnceCell<Laboratory>, open: impl FnOnce() -> Result<Laboratory>
     }
 }
 
-/// The experiment file that was named, or all in the folder that was, in order of name.
-fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
+/// The experiment files that were named, and all in the folders that were, in order of name. Each is in the list once.
+fn experiment_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in paths {
+        for file in files_below(path)? {
+            if !all.contains(&file) {
+                all.push(file);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn files_below(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
@@ -172,6 +186,17 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
         bail!("{}: found a folder without .toml files, expected experiment files in it", path.display());
     }
     Ok(files)
+}
+
+/// Two experiments must not share a folder: each one's report would take the place of the other's.
+fn check_folders(files: &[PathBuf], plans: &[Planning], settings: &RunSettings) -> Result<()> {
+    let mut seen = BTreeMap::new();
+    for (file, (plan, laboratory)) in files.iter().zip(plans) {
+        if let Some(other) = seen.insert(folder_of(plan, laboratory, settings), file) {
+            bail!("{} and {}: found the name {:?} in both, expected names that differ", other.display(), file.display(), plan.experiment);
+        }
+    }
+    Ok(())
 }
 
 /// Where the results of a plan go.
@@ -208,7 +233,7 @@ pub fn perform(
     let hosts = (0..workers(settings, laboratory))
         .map(|worker| Ok(laboratory.host(worker, timeout)?.waiting_for_quiet(wait_for_quiet)))
         .collect::<Result<Vec<_>>>()?;
-    let is_shared = settings.out.is_none() || settings.file.is_dir();
+    let is_shared = settings.out.is_none() || settings.has_several();
     let supply = Supply::new(plan, laboratory, &results, is_shared, timeout)?.ordered(order);
     let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
         let ready = supply.supply(feed)?;
@@ -246,7 +271,7 @@ fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBoo
     // Last, because they need a program that may be missing.
     if let Some(into) = &settings.figures {
         // Figures of different experiments may have one name.
-        let own = settings.file.is_dir().then(|| into.join(written.input.experiment()));
+        let own = settings.has_several().then(|| into.join(written.input.experiment()));
         status!(
             "{}",
             figure_files::write_all(own.as_deref().unwrap_or(into), results.records.folder(), &written.input)?

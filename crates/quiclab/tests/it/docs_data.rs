@@ -17,6 +17,7 @@ fn tables_and_values_in_pages_are_those_that_are_stored() {
 #[test]
 fn the_script_that_writes_them_finds_what_was_pasted_by_hand() {
     python("test_generate.py", &[]);
+    python("test_claims.py", &[]);
 }
 
 #[test]

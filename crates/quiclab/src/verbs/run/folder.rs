@@ -28,7 +28,7 @@ pub fn results_folder(experiment: &str, substituted: &[String], suffix: &str, se
     }
     own.push_str(suffix);
     match &settings.out {
-        Some(folder) if settings.file.is_dir() => folder.join(own),
+        Some(folder) if settings.has_several() => folder.join(own),
         Some(folder) => folder.clone(),
         None => Path::new("results").join(own),
     }

@@ -54,10 +54,13 @@ struct Group {
 /// # Errors
 /// A wrong file, a stack that is not there or cannot be built, an endpoint that fails, an interruption.
 pub fn handshakes(settings: &RunSettings, count: u64, table: Option<&Path>) -> Result<u8> {
+    let [file] = &settings.files[..] else {
+        bail!("--handshakes: found {} experiment files, expected a single one", settings.files.len());
+    };
     let stop = signals::stop_flag()?;
     let laboratory = open_on(testbed(NAME)?, &settings.stacks, stop)?;
     let overrides = Overrides { own_stacks: laboratory.stack_store.own.clone(), ..overrides(settings) };
-    let experiment = read_experiment(&settings.file, settings.profile.as_deref())?;
+    let experiment = read_experiment(file, settings.profile.as_deref())?;
     let plan = experiment.plan(&laboratory.stack_store.manifests(), &overrides)?;
     let runs: Vec<_> = plan.runs.into_iter().filter(|run| run.repetition == 1).map(AnyRun::from).collect();
     let timeout = settings.wall_timeout;

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Tests of claims.py on a small tree: a verdict comes from a report of today's expectation, or there is none."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import claims
+from stored import Fault
+
+EXPECTATION = """
+[[expect]]
+claim = "quinn drops less than noq"
+source = "section 4, figure 1"
+metric = "drops_packets"
+runs = { "stack.name" = "quinn" }
+compared_with = { "stack.name" = "noq" }
+below = 0.5
+"""
+OURS = """
+[[expect]]
+claim = "each first byte comes within 20 ms"
+source = "beyond the study"
+metric = "handshake_client_first_byte_ns"
+below = 20e6
+"""
+
+
+def finding(**changed):
+    usual = {"claim": "quinn drops less than noq", "metric": "drops_packets", "bound": "below", "number": 0.5, "outcome": "holds"}
+    sides = {"of": {"mean": 12.0, "count": 3}, "with": {"mean": 123.456, "count": 3}}
+    return usual | sides | {"interval": {"low": -60.0, "high": -40.0, "level": 0.95}, "judged_by": "interval"} | changed
+
+
+def empty(width):
+    return {"columns": [{"title": str(at)} for at in range(width)], "rows": []}
+
+
+class Claims(unittest.TestCase):
+    """A tree with one file of each study, and no results yet."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for study in claims.STUDIES:
+            self.write(f"experiments/{study}/fig1.toml", EXPECTATION)
+        tables = {study: empty(17 if study in claims.BESIDE else 12) for study in claims.STUDIES}
+        tables |= {f"{study}-unjudged": empty(5) for study in claims.STUDIES} | {"summary": empty(12)}
+        self.write("docs/data/claims.json", json.dumps({"versions": {}, "tables": tables}))
+        self.take(finding())
+
+    def write(self, path, text):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def report(self, folder, findings, command="quiclab run FILE --profile quick", experiment="reacked/fig1"):
+        groups = [{"runs": [{"record": "none", "versions": {"qemu": "QEMU emulator version 7.2.22"}}]}]
+        whole = {"schema": 1, "experiment": experiment, "command": command, "groups": groups, "expectations": findings}
+        self.write(f"{folder}/report.json", json.dumps(whole))
+
+    def take(self, *findings):
+        self.report("out/fig1", findings)
+        claims.take_claims(self.root, [self.root / "out"])
+
+    def stored(self):
+        return json.loads((self.root / "docs/data/claims.json").read_text(encoding="utf-8"))
+
+    def row(self, study="reacked", at=0):
+        return self.stored()["tables"][study]["rows"][at]
+
+    def faults(self):
+        return "\n".join(claims.faults_of_claims(self.root, self.stored()))
+
+    def test_a_verdict_has_its_numbers_and_the_others_are_not_run(self):
+        expected = ["section 4, figure 1", "quinn drops less than noq", "holds", 12, ["below {} × {}", 0.5, 123.5], "packets", [-60, -40], 3]
+        self.assertEqual(self.row()[:8], expected)
+        self.assertEqual(self.row()[8:10], ["`fig1`", "quick"])
+        self.assertEqual(self.row("quic-steps")[2:5], ["not run", None, None])
+        self.assertEqual(self.stored()["tables"]["summary"]["rows"][1][:7], ["reacked", 1, 0, 1, 0, 0, 0])
+        self.assertEqual(self.stored()["versions"], {"qemu": "7.2.22"})
+        self.assertEqual(self.faults(), "")
+
+    def test_a_row_stays_until_its_file_is_taken_again(self):
+        before = self.row()
+        self.report("more/fig1", [finding(outcome="fails")], experiment="throughput/fig1")
+        claims.take_claims(self.root, [self.root / "more"])
+        self.assertEqual(self.row(), before)
+        self.assertEqual(self.row("throughput")[2], "**fails**")
+
+    def test_an_expectation_that_changes_loses_its_verdict(self):
+        self.write("experiments/reacked/fig1.toml", EXPECTATION.replace("0.5", "0.6"))
+        self.assertIn("another state", self.faults())
+        with self.assertRaisesRegex(Fault, "was judged as .*0.5.*, expected .*0.6"):
+            self.take(finding())
+        claims.take_claims(self.root, [])
+        self.assertEqual(self.row()[2:5], ["not run", None, None])
+        self.assertEqual(self.faults(), "")
+
+    def test_a_verdict_without_an_expectation_is_found(self):
+        self.write("experiments/reacked/fig1.toml", OURS)
+        self.assertIn("found a verdict without an expectation: 'quinn drops less than noq' of fig1", self.faults())
+        self.assertIn("found no row of experiments/reacked/fig1.toml: 'each first byte", self.faults())
+
+    def test_a_source_is_required_and_a_claim_stands_once(self):
+        self.write("experiments/reacked/fig1.toml", EXPECTATION.replace("source", "#"))
+        with self.assertRaisesRegex(Fault, "found no source"):
+            claims.take_claims(self.root, [])
+        self.write("experiments/reacked/fig1.toml", EXPECTATION + EXPECTATION)
+        with self.assertRaisesRegex(Fault, "twice"):
+            claims.take_claims(self.root, [])
+
+    def test_of_several_groups_the_worst_decides_and_the_range_is_shown(self):
+        self.write("experiments/reacked/fig1.toml", OURS)
+        own = {"claim": "each first byte comes within 20 ms", "metric": "handshake_client_first_byte_ns", "number": 20e6, "with": None}
+        slow = finding(**own, outcome="fails", of={"mean": 25e6, "count": 3})
+        self.take(finding(**own), slow, finding(**own, of={"mean": 15.5e6, "count": 3}))
+        expected = ["**fails** (1 of 3)", ["{} to {}", 0.000012, 25], ["below {}", 20], "ms", "several", ["3 × {}", 3]]
+        self.assertEqual(self.row()[2:8], expected)
+        self.assertEqual(self.stored()["tables"]["summary"]["rows"][1][:7], ["reacked", 1, 1, 0, 1, 0, 0])
+
+    def test_what_was_not_measured_has_no_numbers(self):
+        nothing = {"of": None, "with": None, "interval": None, "judged_by": None}
+        self.take(finding(outcome={"not_measured": "no qlog"}, **nothing))
+        self.assertEqual(self.row()[2:5], ["**not measured**", None, None])
+
+    def test_differences_and_single_runs_are_shown_as_such(self):
+        self.take(finding(compared_as="difference", interval=None, judged_by="one_run"))
+        self.assertEqual(self.row()[4:8], [["below {} + {}", 123.5, 0.5], "packets", "one run", 3])
+
+    def test_a_model_beside_the_usual_one_has_columns_of_its_own(self):
+        command = "quiclab run FILE --profile quick --set flows.recovery=reno"
+        self.report("reno/fig1", [finding(outcome="undecided")], command, "tcp-pacing/fig1")
+        claims.take_claims(self.root, [self.root / "reno"])
+        self.assertEqual(self.row("tcp-pacing")[2:4], ["not run", None])
+        self.assertEqual(self.row("tcp-pacing")[8:10], ["undecided", 12])
+
+    def test_two_reports_of_one_file_are_an_error(self):
+        self.report("out/again", [finding()], "quiclab run FILE")
+        with self.assertRaisesRegex(Fault, "found two reports"):
+            claims.take_claims(self.root, [self.root / "out"])
+
+    def test_a_folder_without_reports_is_an_error(self):
+        with self.assertRaisesRegex(Fault, "found no report.json"):
+            claims.take_claims(self.root, [self.root / "nothing"])
+
+
+if __name__ == "__main__":
+    unittest.main()
