@@ -356,12 +356,12 @@ fn transfers_that_have_not_ended_are_reported() {
 #[test]
 fn several_files_and_folders_are_run_with_one_command_each_into_a_folder_of_its_own() {
     let files = Bench::new(SMALL);
-    let more = files.folder.path().join("more");
+    let (file, more) = (files.file(), files.folder.path().join("more"));
     fs::create_dir(&more).unwrap();
     fs::write(more.join("another.toml"), SMALL.replace("name = \"small\"", "name = \"another\"")).unwrap();
     let all = |out: &str| {
         let mut command = quiclab();
-        let paths = [files.file.as_path(), more.as_path(), files.file.as_path()];
+        let paths = [file.as_path(), more.as_path(), file.as_path()];
         output_of(command.arg("run").args(paths).args(["--reps", "1", "--json", "--out"]).arg(files.out(out)))
     };
     let result = all("out");
@@ -372,7 +372,7 @@ fn several_files_and_folders_are_run_with_one_command_each_into_a_folder_of_its_
         assert_eq!(records(&files.out("out").join(name)).len(), 2, "{name}");
     }
     // With one name for both, each report would take the place of the other's.
-    fs::copy(&files.file, more.join("another.toml")).unwrap();
+    fs::copy(&file, more.join("another.toml")).unwrap();
     let result = all("again");
     assert_eq!(result.status, Some(125), "{}", result.output);
     assert!(result.errors.contains("found the name \"small\" in both"), "{}", result.errors);
