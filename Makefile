@@ -219,6 +219,7 @@ bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: a
 baseline: demo-setup build ## run the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
+# A claim of a study that fails here is a result, so only errors of quiclab stop what runs its files.
 .PHONY: quic-steps
 quic-steps: demo-setup build ## run every figure of QUIC Steps (quick profiles) and check expectations: 20 minutes on 2 cores
 	$(QUICLAB) run experiments/quic-steps --profile quick -j $(JOBS)
@@ -228,7 +229,6 @@ quic-steps: demo-setup build ## run every figure of QUIC Steps (quick profiles) 
 quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: about 8 hours of CPU time and 30 GB
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
-# A claim of the study that fails here is a result, so only errors of quiclab stop these two.
 .PHONY: tcp-pacing
 tcp-pacing: build ## run every figure of the TCP pacing study (quick profiles) and check expectations: 3 minutes on 2 cores
 	$(QUICLAB) run experiments/oracles -j $(JOBS)

@@ -39,10 +39,16 @@ MADE = [
 ]
 
 
+def order_of(path):
+    """Figures by their numbers, and what is beyond a study behind it."""
+    parts = re.split(r"(\d+)", path.stem)
+    return path.stem.startswith("beyond"), [int(part) if part.isdigit() else part for part in parts]
+
+
 def expectations(root, study):
     """Every expectation of a study's files, in their order: by file and claim."""
     found = {}
-    for path in sorted((root / "experiments" / study).glob("*.toml"), key=lambda path: (path.stem.startswith("beyond"), path.stem)):
+    for path in sorted((root / "experiments" / study).glob("*.toml"), key=order_of):
         for expectation in tomllib.loads(path.read_text(encoding="utf-8")).get("expect", []):
             key = (path.stem, expectation["claim"])
             if key in found:
