@@ -215,6 +215,11 @@ bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: a
 	target/ns3-dumbbell 1 10000000 1500 120 83 NewReno 0
 	target/ns3-dumbbell 1 10000000 1500 120 83 Cubic 1
 
+.PHONY: bench-ns2
+bench-ns2: ## run the TCP pacing study without pacing in ns-2, its own simulator: ten minutes on 2 idle cores
+	$(call require,ns2)
+	python3 bench/ns2/study.py --jobs $(JOBS)
+
 .PHONY: baseline
 baseline: demo-setup build ## run the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
