@@ -216,7 +216,7 @@ bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: a
 	target/ns3-dumbbell 1 10000000 1500 120 83 Cubic 1
 
 .PHONY: bench-ns2
-bench-ns2: ## run the TCP pacing study without pacing in ns-2, its own simulator: ten minutes on 2 idle cores
+bench-ns2: ## run the TCP pacing study without pacing in ns-2, its own simulator: about five minutes on 2 cores
 	$(call require,ns2)
 	python3 bench/ns2/study.py --jobs $(JOBS)
 
