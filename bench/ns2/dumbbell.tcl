@@ -1,7 +1,7 @@
 # The dumbbell of the TCP pacing study in ns-2: flows over one bottleneck of four fifths of the round-trip time, each behind links of its own
 # of four times the rate.
 #
-# ns dumbbell.tcl KEY VALUE ...    a key is one of `given` below, or `tcp:NAME` for a variable of Agent/TCP, for example tcp:bugFix_ false
+# ns dumbbell.tcl KEY VALUE ...   a key is one of `given` below, or `tcp:NAME` for a variable of Agent/TCP, for example tcp:bugFix_ false
 #
 # It prints a line for each value. Those before `timeouts` are metrics of docs/reference/scenario-file.md, except that a segment counts for goodput and
 # fairness when it is acknowledged.
