@@ -3,8 +3,8 @@
 #
 # ns dumbbell.tcl KEY VALUE ...   a key is one of `given` below, or `tcp:NAME` for a variable of Agent/TCP, for example tcp:bugFix_ false
 #
-# It prints a line for each value. Those before `timeouts` are metrics of docs/reference/scenario-file.md, except that a segment counts for goodput and
-# fairness when it is acknowledged.
+# It prints a line for each value. Those before `timeouts` are metrics of docs/reference/scenario-file.md, except that a segment counts for goodput
+# and fairness when it is acknowledged.
 
 array set given {
     agent Reno    sink TCPSink   flows 1        rate 57e6        buffer 284   rtt 0.1
