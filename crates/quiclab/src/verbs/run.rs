@@ -193,7 +193,12 @@ fn check_folders(files: &[PathBuf], plans: &[Planning], settings: &RunSettings) 
     let mut seen = BTreeMap::new();
     for (file, (plan, laboratory)) in files.iter().zip(plans) {
         if let Some(other) = seen.insert(folder_of(plan, laboratory, settings), file) {
-            bail!("{} and {}: found the name {:?} in both, expected names that differ", other.display(), file.display(), plan.experiment);
+            bail!(
+                "{} and {}: found the name {:?} in both, expected names that differ",
+                other.display(),
+                file.display(),
+                plan.experiment
+            );
         }
     }
     Ok(())
