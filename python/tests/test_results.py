@@ -23,7 +23,7 @@ def report_metrics(results: Results, name: str) -> list[float]:
 def test_runs_have_the_metrics_of_the_report(models: Results) -> None:
     assert models.experiment == "tcp-pacing/fig03"
     assert models.runs.column("goodput_bps").to_pylist() == report_metrics(models, "goodput_bps")
-    assert [expectation["outcome"] for expectation in models.expectations] == ["holds"] * 4
+    assert sorted(expectation["outcome"] for expectation in models.expectations) == ["fails"] + ["holds"] * 6
 
 
 def test_a_transfer_has_packets_events_and_samples(transfer: Results) -> None:
@@ -64,7 +64,7 @@ def test_pandas_and_duckdb_read_the_same_values(models: Results) -> None:
 
 def test_the_summary_of_a_notebook_is_short_and_escaped(models: Results) -> None:
     page = models._repr_html_()
-    assert "Paced Reno" in page and "4 × holds" in page
+    assert "Paced Reno" in page and "6 × holds" in page
     assert len(page) < 2000
 
 
