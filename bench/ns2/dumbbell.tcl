@@ -3,13 +3,12 @@
 #
 # ns dumbbell.tcl KEY VALUE ...   a key is one of `given` below, or `tcp:NAME` for a variable of Agent/TCP, for example tcp:bugFix_ false
 #
-# It prints a line for each value. Those before `timeouts` are metrics of docs/reference/scenario-file.md, except that a segment counts for goodput
+# It prints a line for each value. All but `timeouts` are metrics of docs/reference/scenario-file.md, except that a segment counts for goodput
 # and fairness when it is acknowledged.
 
 array set given {
-    agent Reno    sink TCPSink   flows 1        rate 57e6        buffer 284   rtt 0.1
-    packet 628    headers 52     ack 52         duration 113     warm_up 0    begin_within 0
-    seed 1        interval 0
+    agent Reno    flows 1       rate 57e6       buffer 284   rtt 0.1           seed 1
+    packet 628    headers 52    ack 52          duration 113 warm_up 0         begin_within 0
 }
 array set tcp {}
 foreach {key value} $argv {
@@ -67,7 +66,7 @@ for {set flow 0} {$flow < $given(flows)} {incr flow} {
     connect_nodes $from $near [expr {$given(rate) * 4}] [expr {$given(rtt) * 0.05}] $unlimited
     connect_nodes $far $to [expr {$given(rate) * 4}] [expr {$given(rtt) * 0.05}] $unlimited
     set sender($flow) [new Agent/TCP/$given(agent)]
-    set receiver [new Agent/$given(sink)]
+    set receiver [new Agent/TCPSink]
     $ns attach-agent $from $sender($flow)
     $ns attach-agent $to $receiver
     $ns connect $sender($flow) $receiver
@@ -152,39 +151,21 @@ proc queue_so_far {} {
     $integrator set sum_
 }
 
-set indices {}
-proc end_interval {before} {
-    global ns given indices
-    set now [delivered]
-    if {$before ne ""} {
-        lappend indices [index [since $before $now]]
-    }
-    $ns at [expr {[$ns now] + $given(interval)}] [list end_interval $now]
-}
-
 proc begin {} {
-    global at_begin given monitor
+    global at_begin monitor
     set at_begin [list [delivered] [$monitor set pdrops_] [$monitor set pdepartures_] [queue_so_far]]
-    if {$given(interval) > 0} {
-        end_interval ""
-    }
 }
 
 proc end {} {
-    global at_begin given indices monitor sender
+    global at_begin given monitor sender
     foreach {delivered drops departures queue} $at_begin {}
     set seconds [expr {double($given(duration)) - $given(warm_up)}]
     set segments [since $delivered [delivered]]
     set bits [expr {$given(packet) * 8.0}]
     set busy [expr {([$monitor set pdepartures_] - $departures) * $bits / $given(rate) / $seconds}]
-    foreach name {timeouts cuts retransmitted sent} {
-        set $name 0
-    }
+    set timeouts 0
     for {set flow 0} {$flow < $given(flows)} {incr flow} {
         incr timeouts [$sender($flow) set nrexmit_]
-        incr cuts [$sender($flow) set ncwndcuts_]
-        incr retransmitted [$sender($flow) set nrexmitpack_]
-        incr sent [$sender($flow) set ndatapack_]
     }
     puts "goodput_bps [expr {[sum $segments] * $bits / $seconds}]"
     foreach {time window} [first_loss] {
@@ -195,20 +176,7 @@ proc end {} {
     # With the packet that the link is sending.
     puts "queue_mean_packets [expr {([queue_so_far] - $queue) / $seconds + $busy}]"
     puts "fairness [index $segments]"
-    if {$indices ne ""} {
-        puts "fairness_of_intervals [expr {[sum $indices] / double([llength $indices])}]"
-    }
-    puts "utilisation $busy"
     puts "timeouts $timeouts"
-    puts "reductions $cuts"
-    puts "retransmitted_packets $retransmitted"
-    puts "sent_packets $sent"
-    if {$given(flows) <= 4} {
-        set flow 0
-        foreach each $segments {
-            puts "goodput_bps.[incr flow] [expr {$each * $bits / $seconds}]"
-        }
-    }
     exit 0
 }
 
