@@ -1,42 +1,31 @@
 """Claims of the four studies: every expectation of their experiment files with what came of it. A part of generate.py."""
 
-import collections
 import decimal
 import hashlib
 import json
 import re
 import tomllib
 
-from stored import SCHEMA, Fault, as_json, day_of, read, short_versions
+from stored import SCHEMA, Fault, as_json, day_of, name_of, read, short_versions
 
 STUDIES = ("quic-steps", "reacked", "tcp-pacing", "throughput")
-# A model beside that of the files: its verdicts stand in columns of their own. The key is in the command that made the result.
-BESIDE = {"tcp-pacing": ("Reno", "flows.recovery=reno")}
-UNITS = (("_ns", "1e-6", "ms"), ("_bps", "1e-6", "Mbit/s"), ("_packets", "1", "packets"), ("_bytes", "1", "bytes"), ("_s_per_gb", "1", "s/GB"), ("_s", "1e3", "ms"))
+# A model beside that of the files, by study: what its columns begin with, and the setting with which the files were run.
+BESIDE = {"tcp-pacing": ("reno ", "flows.recovery=reno")}
+# How the name of a metric ends, what its values are multiplied by, and the unit that they then have.
+UNITS = (
+    ("_ns", "1e-6", "ms"),
+    ("_bps", "1e-6", "Mbit/s"),
+    ("_packets", "1", "packets"),
+    ("_bytes", "1", "bytes"),
+    ("_s_per_gb", "1", "s/GB"),
+    ("_s", "1e3", "ms"),
+)
 DIGITS = 4
 NOT_RUN = "not run"
 # Where an expectation is not a statement of the study, its source says so.
 OURS = "beyond the study"
 # What became of a statement that no expectation judges: settings of the study here, and what was not or cannot be measured.
 STATES = ("same", "other", "not measured", "not possible here")
-# What the page shows of a claim. `state` is a digest of the expectation, so that a verdict of an older one is found.
-PLACES = [
-    {"title": "place", "align": "left"},
-    {"title": "claim", "align": "left"},
-    {"title": "verdict", "align": "left"},
-]
-VALUES = [
-    {"title": "measured", "minus": "-"},
-    {"title": "expected", "minus": "-"},
-    {"title": "unit", "align": "left"},
-    {"title": "interval", "form": "{} to {}", "minus": "-"},
-    {"title": "runs"},
-]
-MADE = [
-    {"title": "file", "align": "left"},
-    {"title": "profile", "align": "left"},
-    {"title": "date", "align": "left"},
-]
 
 
 def order_of(path):
@@ -85,135 +74,169 @@ def outcome_of(findings):
     return "holds"
 
 
+def expected_of(bound, number, compared_as, others, scale):
+    """The bound as a cell: a number, another mean or the range of several, a multiple of it, or a difference from it."""
+    bound, ends = bound.replace("_", " "), sorted({min(others), max(others)}) if others else []
+    form = " to ".join("{}" for _ in ends)
+    if not others:
+        return [bound + " {}", shown(number, scale)]
+    if compared_as == "difference":
+        return [f"{bound} {form} + {{}}", *ends, shown(number, scale)]
+    return [f"{bound} {form}", *ends] if number == 1 else [f"{bound} {{}} × {form}", shown(number, "1"), *ends]
+
+
 def values_of(findings):
-    """Measured, expected, unit, interval and runs of the findings on one claim; of several groups, the range of their means."""
+    """What a row shows of the findings on one claim; of several groups of runs, the range of their means."""
     first = findings[0]
     scale, unit = next(((scale, unit) for suffix, scale, unit in UNITS if first["metric"].endswith(suffix)), ("1", ""))
     of = [shown(each["of"]["mean"], scale) for each in findings if each["of"]]
     others = [shown(each["with"]["mean"], scale) for each in findings if each["with"]]
+    row = {"verdict": outcome_of(findings), "unit": unit, "measured": None, "expected": None, "interval": None, "runs": None}
     if not of:
-        return [None, None, unit, None, None]
-    bound, number = first["bound"].replace("_", " "), first["number"]
-    ends = sorted({min(others), max(others)}) if others else []
-    form = " to ".join("{}" for _ in ends)
-    if not others:
-        expected = [bound + " {}", shown(number, scale)]
-    elif first.get("compared_as") == "difference":
-        expected = [f"{bound} {form} + {{}}", *ends, shown(number, scale)]
-    elif number == 1:
-        expected = [f"{bound} {form}", *ends]
-    else:
-        expected = [f"{bound} {{}} × {form}", shown(number, "1"), *ends]
-    intervals = [each["interval"] for each in findings]
+        return row
+    runs = min(each["of"]["count"] for each in findings if each["of"])
+    row["measured"] = of[0] if min(of) == max(of) else ["{} to {}", min(of), max(of)]
+    row["expected"] = expected_of(first["bound"], first["number"], first.get("compared_as"), others, scale)
     if len(findings) > 1:
-        interval = "several"
-    elif intervals[0]:
-        interval = [shown(intervals[0][end], scale) for end in ("low", "high")]
-    else:
-        interval = "every pair" if first["judged_by"] == "every_pair" else "one run"
-    runs = sorted({each["of"]["count"] for each in findings if each["of"]})
-    measured = of[0] if min(of) == max(of) else ["{} to {}", min(of), max(of)]
-    return [measured, expected, unit, interval, runs[0] if len(findings) == 1 else [f"{len(findings)} × {{}}", runs[0]]]
+        return row | {"interval": "several", "runs": [f"{len(findings)} × {{}}", runs]}
+    interval = first["interval"] and [shown(first["interval"][end], scale) for end in ("low", "high")]
+    return row | {"interval": interval or first["judged_by"].replace("_", " "), "runs": runs}
 
 
-def reports(folders):
-    """Every report.json below these folders, with what it says of its command."""
+class Judged:
+    """What a report says of the expectations of one experiment."""
+
+    def __init__(self, path):
+        report = read(path)
+        if report["schema"] != SCHEMA:
+            raise Fault(f"{path}: found schema {report['schema']}, expected {SCHEMA}; hint: quiclab report {path.parent} writes it anew")
+        self.study, _, self.file = report["experiment"].partition("/")
+        self.command = report["command"]
+        profile = re.search(r"--profile (\S+)", self.command)
+        self.profile = profile[1] if profile else "full"
+        prefix, setting = BESIDE.get(self.study, ("", ""))
+        self.prefix = prefix if setting in self.command.split() else ""
+        self.runs = [run for group in report["groups"] for run in group["runs"]]
+        records = [path.parent / run["record"] for run in self.runs]
+        self.date = day_of([record for record in records if record.exists()] or [path])
+        self.findings = {}
+        for finding in report.get("expectations", []):
+            self.findings.setdefault(finding["claim"], []).append(finding)
+
+    def of(self, claim, expectation):
+        """The findings on a claim. One on an older expectation must not become a verdict on today's."""
+        findings = self.findings.get(claim, [])
+        bound = next((key for key in ("at_least", "at_most", "above", "below") if key in expectation), None)
+        if findings and bound:
+            current = (bound, float(expectation[bound]), expectation.get("metric", findings[0]["metric"]))
+            judged = (findings[0]["bound"], float(findings[0]["number"]), findings[0]["metric"])
+            if current != judged:
+                raise Fault(f"{self.study}/{self.file}: {claim!r} was judged as {judged}, expected {current}; hint: run the file again")
+        return findings
+
+
+def judged_below(folders):
+    """What every report.json below these folders says, by study, file and the beginning of its columns."""
+    found = {}
     for folder in folders:
-        found = sorted(folder.rglob("report.json"))
-        if not found:
+        paths = sorted(folder.rglob("report.json"))
+        if not paths:
             raise Fault(f"{folder}: found no report.json")
-        for path in found:
-            report = read(path)
-            if report["schema"] != SCHEMA:
-                raise Fault(f"{path}: found schema {report['schema']}, expected {SCHEMA}; hint: quiclab report {path.parent} writes it anew")
-            study, _, file = report["experiment"].partition("/")
-            if study in STUDIES and report.get("expectations"):
-                runs = [path.parent / run["record"] for group in report["groups"] for run in group["runs"]]
-                yield study, file, report, day_of([run for run in runs if run.exists()] or [path])
+        for each in map(Judged, paths):
+            other = found.setdefault((each.study, each.file, each.prefix), each)
+            if other is not each:
+                raise Fault(f"{each.study}/{each.file}: found two reports, of {other.command!r} and {each.command!r}; expected one")
+    return found
+
+
+def rows_of(table):
+    """The rows of a table by the names of its columns."""
+    names = [name_of(column) for column in table["columns"]]
+    return [dict(zip(names, row)) for row in table["rows"]]
+
+
+def row_of(study, file, claim, expectation, before, found):
+    """The row of a claim: what stood there, with what the reports say."""
+    prefix, _ = BESIDE.get(study, ("", ""))
+    row = {"place": expectation["source"], "claim": claim, "file": f"`{file}`", "state": digest(expectation)}
+    if before and before["state"] == row["state"]:
+        row = before | row
+    else:
+        # What the study does not state is not judged with the other model.
+        row |= {f"{prefix}verdict": None if is_ours(expectation) else NOT_RUN, "verdict": NOT_RUN, "unit": ""}
+    for kind in {"", prefix}:
+        judged = found.get((study, file, kind))
+        if judged and (findings := judged.of(claim, expectation)):
+            row |= {kind + key: value for key, value in values_of(findings).items()}
+            row |= {} if kind else {"profile": judged.profile, "date": judged.date}
+    return row
 
 
 def take_claims(root, folders):
     """Writes what came of every expectation of the studies' files into claims.json: from report.json below the folders, or as it was."""
     path = root / "docs/data/claims.json"
-    result = read(path)
-    found, versions = collections.defaultdict(lambda: collections.defaultdict(list)), {}
-    for study, file, report, date in reports(folders):
-        beside = BESIDE.get(study)
-        kind = "beside" if beside and beside[1] + " " in report["command"] + " " else "own"
-        profile = re.search(r"--profile (\S+)", report["command"])
-        made = [profile[1] if profile else "full", date]
-        for finding in report["expectations"]:
-            findings = found[study, file, finding["claim"]]
-            if findings[kind] and findings[kind][0][1] != report["command"]:
-                raise Fault(f"{study}/{file}: found two reports, of {findings[kind][0][1]!r} and {report['command']!r}; expected one")
-            findings[kind].append((finding, report["command"], made))
-        runs = [run for group in report["groups"] for run in group["runs"] if "versions" in run]
-        versions |= short_versions(runs)
+    result, found = read(path), judged_below(folders)
     for study in STUDIES:
-        width = 1 + len(VALUES) - 1 if study in BESIDE else 0
-        before = {(row[-4], row[1]): row for row in result["tables"][study]["rows"]}
-        rows = []
-        for (file, claim), expectation in expectations(root, study).items():
-            was = before.get((f"`{file}`", claim))
-            if was is None or was[-1] != digest(expectation):
-                other = [None if is_ours(expectation) else NOT_RUN, None, None, None, None] if width else []
-                was = [None, None, NOT_RUN, None, None, "", None, None, *other, None, None, None, None]
-            verdict, made, other = [was[2], *was[3:8]], was[-3:-1], was[8 : 8 + width]
-            kinds = found.get((study, file, claim), {})
-            for kind, taken in kinds.items():
-                findings = [finding for finding, _, _ in taken]
-                check_current(study, file, expectation, findings[0])
-                values = values_of(findings)
-                if kind == "own":
-                    verdict, made = [outcome_of(findings), *values], taken[0][2]
-                else:
-                    other = [outcome_of(findings), *values[:2], *values[3:]]
-            rows.append([expectation["source"], claim, *verdict, *other, f"`{file}`", *made, digest(expectation)])
-        result["tables"][study]["rows"] = rows
-    result["versions"] |= versions
-    dates = [row[-2] for study in STUDIES for row in result["tables"][study]["rows"] if row[-2]]
+        table = result["tables"][study]
+        names = [name_of(column) for column in table["columns"]]
+        before = {(row["file"].strip("`"), row["claim"]): row for row in rows_of(table)}
+        known = expectations(root, study).items()
+        rows = [row_of(study, *key, expectation, before.get(key), found) for key, expectation in known]
+        table["rows"] = [[row.get(name) for name in names] for row in rows]
+    for judged in found.values():
+        # Flows of models have none.
+        versions = short_versions([run for run in judged.runs if "versions" in run])
+        if versions:
+            result["versions"][versions["testbed"]] = result["versions"].get(versions["testbed"], {}) | versions
+    dates = [row["date"] for study in STUDIES for row in rows_of(result["tables"][study]) if row["date"]]
     result["date"] = max(dates, default=None)
-    result["tables"]["summary"]["rows"] = summary(result["tables"])
     path.write_text(as_json(result) + "\n", encoding="utf-8")
 
 
-def check_current(study, file, expectation, finding):
-    """A report of an older expectation must not become a verdict on today's."""
-    bound = next((key for key in ("at_least", "at_most", "above", "below") if key in expectation), None)
-    current = (bound, expectation.get(bound), expectation.get("metric"))
-    judged = (finding["bound"], finding["number"], finding["metric"])
-    if bound and (current[0], float(current[1]), current[2]) != (judged[0], float(judged[1]), judged[2]):
-        raise Fault(f"{study}/{file}: {expectation['claim']!r} was judged as {judged}, expected {current}; hint: run the file again")
+def reversed_verdicts(root, folders):
+    """Claims that hold by claims.json and fail in a report of the same profile, or the other way round, a line each."""
+    result = read(root / "docs/data/claims.json")
+    for (study, file, prefix), judged in judged_below(folders).items():
+        for row in rows_of(result["tables"][study]) if study in STUDIES else []:
+            findings = judged.findings.get(row["claim"], [])
+            if row["file"] != f"`{file}`" or row["profile"] != judged.profile or not findings:
+                continue
+            verdicts = [word_of(verdict) for verdict in (row[f"{prefix}verdict"], outcome_of(findings))]
+            if sorted(verdicts) == ["fails", "holds"]:
+                yield f"{study}/{file}: {row['claim']!r}: found {verdicts[1]!r}, expected {verdicts[0]!r} as in docs/results/claims.md"
+
+
+def word_of(verdict):
+    """The verdict without emphasis and without the number of groups that decided."""
+    return (verdict or "").replace("*", "").split(" (")[0]
 
 
 def summary(tables):
     """A row for each study: its claims by verdict, and what no expectation judges, by what became of it."""
     rows = []
     for study in STUDIES:
-        verdicts = [row[2].strip("*").split(" (")[0].replace("*", "") for row in tables[study]["rows"]]
-        ours = sum(row[0].startswith(OURS) for row in tables[study]["rows"])
-        unjudged = [row[3] for row in tables[f"{study}-unjudged"]["rows"]]
-        counted = [sum(each == word for each in verdicts) for word in ("holds", "fails", "undecided", "not measured", NOT_RUN)]
-        states = [sum(each == state for each in unjudged) for state in STATES]
-        rows.append([study, len(verdicts), ours, *counted[:3], counted[3] + counted[4], *states])
+        claims = rows_of(tables[study])
+        verdicts = [word_of(row["verdict"]) for row in claims]
+        states = [row["here"] for row in rows_of(tables[f"{study}-unjudged"])]
+        without = verdicts.count("not measured") + verdicts.count(NOT_RUN)
+        counted = [*map(verdicts.count, ("holds", "fails", "undecided")), without, *map(states.count, STATES)]
+        rows.append([study, len(claims), sum(row["place"].startswith(OURS) for row in claims), *counted])
     return rows
 
 
 def faults_of_claims(root, result):
     """What is wrong with claims.json beside the experiment files."""
     for study in STUDIES:
-        rows = {(row[-4].strip("`"), row[1]): row for row in result["tables"][study]["rows"]}
+        rows = {(row["file"].strip("`"), row["claim"]): row for row in rows_of(result["tables"][study])}
         known = expectations(root, study)
         for key, expectation in known.items():
             place = f"experiments/{study}/{key[0]}.toml: {key[1]!r}"
             if key not in rows:
                 yield f"docs/data/claims.json: found no row of {place}; hint: --claims adds it"
-            elif rows[key][-1] != digest(expectation) or rows[key][0] != expectation["source"]:
+            elif (rows[key]["state"], rows[key]["place"]) != (digest(expectation), expectation["source"]):
                 yield f"docs/data/claims.json: found the row of another state of {place}; hint: run the file again, then --claims"
         for file, claim in rows.keys() - known.keys():
-            yield f"docs/data/claims.json: found a verdict without an expectation: {claim!r} of {file}"
-        for row in result["tables"][f"{study}-unjudged"]["rows"]:
-            if row[3] not in STATES:
-                yield f"docs/data/claims.json: {study}-unjudged: found {row[3]!r}, expected one of {', '.join(STATES)}"
-    if result["tables"]["summary"]["rows"] != summary(result["tables"]):
-        yield "docs/data/claims.json: found a summary of other rows; hint: --claims counts them"
+            yield f"docs/data/claims.json: found a verdict without an expectation: {claim!r} of {file}; hint: --claims removes it"
+        for row in rows_of(result["tables"][f"{study}-unjudged"]):
+            if row["here"] not in STATES:
+                yield f"docs/data/claims.json: {study}-unjudged: found {row['here']!r}, expected one of {', '.join(STATES)}"

@@ -5,6 +5,8 @@
     generate.py --check                changes nothing; exits with 1 where a page, a picture or a stored result is wrong
     generate.py --take FOLDER NAME     first reads report.json of a result folder into NAME.json
     generate.py --claims FOLDER ...    first reads every report.json below result folders into claims.json
+    generate.py --compare FOLDER ...   only says which claims hold in claims.json and fail in these folders, or the other way round; exits with 1
+                                       if there are any
     generate.py --picture FILE --command COMMAND [--shows NAME]
                                        first notes what made a picture of docs/images, and which stored result it shows
 
@@ -20,7 +22,7 @@ import re
 import sys
 import tomllib
 
-from claims import faults_of_claims, take_claims
+from claims import faults_of_claims, reversed_verdicts, summary, take_claims
 from stored import Fault, hash_of, name_of, note_picture, one_line, read, take
 
 NOTHING, MINUS = "\u2013", "\u2212"
@@ -123,6 +125,9 @@ class Documentation:
         self.results = {path.stem: read(path) for path in sorted(root.glob("docs/data/*.json"))}
         self.pictures = self.results.pop("pictures", {"pictures": {}})["pictures"]
         self.unconverted = self.results.pop("unconverted", {"tables": []})["tables"]
+        if "claims" in self.results:
+            tables = self.results["claims"]["tables"]
+            tables["summary"]["rows"] = summary(tables)
         self.counts = counts(root)
         pages = [page for page in (*root.glob("*.md"), *root.glob("docs/**/*.md")) if page.parent.name != "data"]
         self.texts = {page.relative_to(root).as_posix(): page.read_text(encoding="utf-8") for page in sorted(pages)}
@@ -314,11 +319,16 @@ def main(words=None):
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--take", nargs=2, metavar=("FOLDER", "NAME"))
     parser.add_argument("--claims", nargs="*", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--compare", nargs="+", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--picture", metavar="FILE")
     parser.add_argument("--command")
     parser.add_argument("--shows", metavar="NAME")
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2], help="the repository")
     arguments = parser.parse_args(words)
+    if arguments.compare:
+        lines = list(reversed_verdicts(arguments.root, arguments.compare))
+        print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)
+        return 1 if lines else 0
     data = arguments.root / "docs/data"
     if arguments.take:
         take(pathlib.Path(arguments.take[0]), data / f"{arguments.take[1]}.json")

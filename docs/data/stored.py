@@ -89,8 +89,9 @@ def short_versions(runs):
     same = {key: text for key, text in runs[0]["versions"].items() if all(run["versions"].get(key) == text for run in runs)} if runs else {}
     # QEMU gives a whole sentence. Hashes name what cannot be fetched again, so they say nothing here.
     short = {key: (re.search(r"version (\S+)", text) or [text, text])[1] for key, text in same.items() if "." not in key}
-    # The package's name and its version; its name has the version, too.
-    short |= {key: short[key].split(" ")[-1] for key in ("kernel",) if key in short}
+    # A package's name and its version; its name has the version, too. Of a machine's own kernel the release comes first.
+    if kernel := short.get("kernel"):
+        short["kernel"] = kernel.split(" ")[-1 if kernel.startswith("linux-image") else 0]
     return {key: text for key, text in short.items() if not re.fullmatch(r"[0-9a-f]{8,}", text)}
 
 

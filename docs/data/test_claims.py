@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import claims
-from stored import Fault
+from stored import Fault, read
 
 EXPECTATION = """
 [[expect]]
@@ -33,8 +33,10 @@ def finding(**changed):
     return usual | sides | {"interval": {"low": -60.0, "high": -40.0, "level": 0.95}, "judged_by": "interval"} | changed
 
 
-def empty(width):
-    return {"columns": [{"title": str(at)} for at in range(width)], "rows": []}
+def columns_without_rows():
+    """The tables of the repository, without what is in them."""
+    tables = read(pathlib.Path(__file__).with_name("claims.json"))["tables"]
+    return {name: {"columns": table["columns"], "rows": []} for name, table in tables.items() if "view" not in table}
 
 
 class Claims(unittest.TestCase):
@@ -46,9 +48,7 @@ class Claims(unittest.TestCase):
         self.root = pathlib.Path(folder.name)
         for study in claims.STUDIES:
             self.write(f"experiments/{study}/fig1.toml", EXPECTATION)
-        tables = {study: empty(17 if study in claims.BESIDE else 12) for study in claims.STUDIES}
-        tables |= {f"{study}-unjudged": empty(5) for study in claims.STUDIES} | {"summary": empty(12)}
-        self.write("docs/data/claims.json", json.dumps({"versions": {}, "tables": tables}))
+        self.write("docs/data/claims.json", json.dumps({"versions": {}, "tables": columns_without_rows()}))
         self.take(finding())
 
     def write(self, path, text):
@@ -57,7 +57,7 @@ class Claims(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
 
     def report(self, folder, findings, command="quiclab run FILE --profile quick", experiment="reacked/fig1"):
-        groups = [{"runs": [{"record": "none", "versions": {"qemu": "QEMU emulator version 7.2.22"}}]}]
+        groups = [{"runs": [{"record": "none", "versions": {"qemu": "QEMU emulator version 7.2.22", "testbed": "vm"}}]}]
         whole = {"schema": 1, "experiment": experiment, "command": command, "groups": groups, "expectations": findings}
         self.write(f"{folder}/report.json", json.dumps(whole))
 
@@ -68,19 +68,25 @@ class Claims(unittest.TestCase):
     def stored(self):
         return json.loads((self.root / "docs/data/claims.json").read_text(encoding="utf-8"))
 
-    def row(self, study="reacked", at=0):
-        return self.stored()["tables"][study]["rows"][at]
+    def row(self, study="reacked"):
+        return claims.rows_of(self.stored()["tables"][study])[0]
+
+    def cells(self, *names, study="reacked"):
+        return [self.row(study)[name] for name in names]
+
+    def counted(self):
+        return claims.summary(self.stored()["tables"])[1][:7]
 
     def faults(self):
         return "\n".join(claims.faults_of_claims(self.root, self.stored()))
 
     def test_a_verdict_has_its_numbers_and_the_others_are_not_run(self):
-        expected = ["section 4, figure 1", "quinn drops less than noq", "holds", 12, ["below {} × {}", 0.5, 123.5], "packets", [-60, -40], 3]
-        self.assertEqual(self.row()[:8], expected)
-        self.assertEqual(self.row()[8:10], ["`fig1`", "quick"])
-        self.assertEqual(self.row("quic-steps")[2:5], ["not run", None, None])
-        self.assertEqual(self.stored()["tables"]["summary"]["rows"][1][:7], ["reacked", 1, 0, 1, 0, 0, 0])
-        self.assertEqual(self.stored()["versions"], {"qemu": "7.2.22"})
+        self.assertEqual(self.cells("place", "claim", "verdict"), ["section 4, figure 1", "quinn drops less than noq", "holds"])
+        self.assertEqual(self.cells("measured", "expected", "unit"), [12, ["below {} × {}", 0.5, 123.5], "packets"])
+        self.assertEqual(self.cells("interval", "runs", "file", "profile"), [[-60, -40], 3, "`fig1`", "quick"])
+        self.assertEqual(self.cells("verdict", "measured", "date", study="quic-steps"), ["not run", None, None])
+        self.assertEqual(self.counted(), ["reacked", 1, 0, 1, 0, 0, 0])
+        self.assertEqual(self.stored()["versions"], {"vm": {"qemu": "7.2.22", "testbed": "vm"}})
         self.assertEqual(self.faults(), "")
 
     def test_a_row_stays_until_its_file_is_taken_again(self):
@@ -88,7 +94,7 @@ class Claims(unittest.TestCase):
         self.report("more/fig1", [finding(outcome="fails")], experiment="throughput/fig1")
         claims.take_claims(self.root, [self.root / "more"])
         self.assertEqual(self.row(), before)
-        self.assertEqual(self.row("throughput")[2], "**fails**")
+        self.assertEqual(self.cells("verdict", study="throughput"), ["**fails**"])
 
     def test_an_expectation_that_changes_loses_its_verdict(self):
         self.write("experiments/reacked/fig1.toml", EXPECTATION.replace("0.5", "0.6"))
@@ -96,7 +102,7 @@ class Claims(unittest.TestCase):
         with self.assertRaisesRegex(Fault, "was judged as .*0.5.*, expected .*0.6"):
             self.take(finding())
         claims.take_claims(self.root, [])
-        self.assertEqual(self.row()[2:5], ["not run", None, None])
+        self.assertEqual(self.cells("verdict", "measured", "date"), ["not run", None, None])
         self.assertEqual(self.faults(), "")
 
     def test_a_verdict_without_an_expectation_is_found(self):
@@ -117,25 +123,39 @@ class Claims(unittest.TestCase):
         own = {"claim": "each first byte comes within 20 ms", "metric": "handshake_client_first_byte_ns", "number": 20e6, "with": None}
         slow = finding(**own, outcome="fails", of={"mean": 25e6, "count": 3})
         self.take(finding(**own), slow, finding(**own, of={"mean": 15.5e6, "count": 3}))
-        expected = ["**fails** (1 of 3)", ["{} to {}", 0.000012, 25], ["below {}", 20], "ms", "several", ["3 × {}", 3]]
-        self.assertEqual(self.row()[2:8], expected)
-        self.assertEqual(self.stored()["tables"]["summary"]["rows"][1][:7], ["reacked", 1, 1, 0, 1, 0, 0])
+        self.assertEqual(self.cells("verdict", "measured"), ["**fails** (1 of 3)", ["{} to {}", 0.000012, 25]])
+        self.assertEqual(self.cells("expected", "unit", "interval", "runs"), [["below {}", 20], "ms", "several", ["3 × {}", 3]])
+        self.assertEqual(self.counted(), ["reacked", 1, 1, 0, 1, 0, 0])
 
     def test_what_was_not_measured_has_no_numbers(self):
         nothing = {"of": None, "with": None, "interval": None, "judged_by": None}
         self.take(finding(outcome={"not_measured": "no qlog"}, **nothing))
-        self.assertEqual(self.row()[2:5], ["**not measured**", None, None])
+        self.assertEqual(self.cells("verdict", "measured", "expected"), ["**not measured**", None, None])
+        self.assertEqual(self.counted(), ["reacked", 1, 0, 0, 0, 0, 1])
 
     def test_differences_and_single_runs_are_shown_as_such(self):
         self.take(finding(compared_as="difference", interval=None, judged_by="one_run"))
-        self.assertEqual(self.row()[4:8], [["below {} + {}", 123.5, 0.5], "packets", "one run", 3])
+        self.assertEqual(self.cells("expected", "interval", "runs"), [["below {} + {}", 123.5, 0.5], "one run", 3])
 
     def test_a_model_beside_the_usual_one_has_columns_of_its_own(self):
         command = "quiclab run FILE --profile quick --set flows.recovery=reno"
         self.report("reno/fig1", [finding(outcome="undecided")], command, "tcp-pacing/fig1")
         claims.take_claims(self.root, [self.root / "reno"])
-        self.assertEqual(self.row("tcp-pacing")[2:4], ["not run", None])
-        self.assertEqual(self.row("tcp-pacing")[8:10], ["undecided", 12])
+        self.assertEqual(self.cells("verdict", "measured", study="tcp-pacing"), ["not run", None])
+        self.assertEqual(self.cells("reno verdict", "reno measured", study="tcp-pacing"), ["undecided", 12])
+        # Claims of ours are not judged with it.
+        self.write("experiments/tcp-pacing/fig1.toml", OURS)
+        claims.take_claims(self.root, [])
+        self.assertEqual(self.cells("verdict", "reno verdict", study="tcp-pacing"), ["not run", None])
+
+    def test_only_a_verdict_that_is_reversed_is_a_difference(self):
+        compared = lambda: list(claims.reversed_verdicts(self.root, [self.root / "now"]))
+        for outcome, differs in (("holds", False), ("undecided", False), ("fails", True)):
+            self.report("now/fig1", [finding(outcome=outcome)])
+            self.assertEqual(bool(compared()), differs, outcome)
+        self.assertIn("reacked/fig1: 'quinn drops less than noq': found 'fails', expected 'holds'", compared()[0])
+        self.report("now/fig1", [finding(outcome="fails")], command="quiclab run FILE")
+        self.assertEqual(compared(), [], "another profile")
 
     def test_two_reports_of_one_file_are_an_error(self):
         self.report("out/again", [finding()], "quiclab run FILE")
