@@ -8,7 +8,7 @@ use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, QuicFra
 use crate::{
     Case,
     stack::{Manner, NAME, Server, client_endpoint, handshake, runtime},
-    support::{ECHO, client, description, host, receive_all, serve},
+    support::{ECHO, SILENCE, client, description, host, receive_all, serve},
 };
 
 pub const CASES: &[Case] = &[
@@ -55,8 +55,9 @@ fn the_capture_has_the_addresses_and_times_of_the_hosts() {
     let answers =
         truth.flows.iter().flat_map(|flow| flow.to_client.iter().map(move |passed| (flow.rtt_ns / 2, passed)));
     for ((half, passed), arrival) in answers.zip(&arrivals) {
-        let way = arrival - passed.at_host_ns;
-        assert!((half..half + 1_000_000).contains(&way), "{way}");
+        // How much later than half an RTT depends on how busy the machine is: `every_host_has_its_rtt` measures that.
+        let to_client = passed.at_client_ns.unwrap() - passed.at_host_ns;
+        assert!(to_client >= half && arrival - passed.at_host_ns >= half, "{to_client}");
     }
     let line = |name: &str, number: usize| -> serde_json::Value {
         let text = fs::read_to_string(folder.path().join(name)).unwrap();
@@ -76,7 +77,8 @@ fn the_capture_has_the_addresses_and_times_of_the_hosts() {
 
 fn a_flow_that_is_quiet_is_forgotten() {
     let mut one = description(vec![host("100.64.0.1", 0, serve(ECHO))]);
-    one.settings.flow_lifetime = quiclab_units::Duration::from_millis(50);
+    // Far more than a busy machine needs to send ten datagrams, and half of the silences after the ten sockets.
+    one.settings.flow_lifetime = quiclab_units::Duration::from_nanos(10 * SILENCE.as_nanos() as u64 / 2);
     one.settings.most_flows = 8;
     let internet = Internet::start(&one).unwrap();
     for _ in 0..3 {
