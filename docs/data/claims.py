@@ -211,6 +211,17 @@ def word_of(verdict):
     return (verdict or "").replace("*", "").split(" (")[0]
 
 
+def verdicts(rows, files, reference):
+    """How many claims of these experiment files have which verdict, in words. Rows are pairs of file and verdict."""
+    for file in files:
+        if all(each.strip("`") != file for each, _ in rows):
+            raise Fault(f"{reference}: found no claim of {file!r}")
+    found = [word_of(verdict) for file, verdict in rows if file.strip("`") in files]
+    many = {"holds": "hold", "fails": "fail"}
+    counted = [(found.count(word), word) for word in ("holds", "fails", "undecided", "not measured", NOT_RUN) if word in found]
+    return ", ".join(f"{count} {many.get(word, word) if count > 1 else word}" for count, word in counted)
+
+
 def summary(tables):
     """A row for each study: its claims by verdict, and what no expectation judges, by what became of it."""
     rows = []

@@ -22,7 +22,7 @@ import re
 import sys
 import tomllib
 
-from claims import faults_of_claims, reversed_verdicts, summary, take_claims
+from claims import STUDIES, faults_of_claims, reversed_verdicts, summary, take_claims, verdicts
 from stored import Fault, hash_of, name_of, note_picture, one_line, read, take
 
 NOTHING, MINUS = "\u2013", "\u2212"
@@ -31,6 +31,9 @@ VALUE = re.compile(r"(<!--\s+value:\s+(.+?)\s+-->)(.*?)(<!--\s+/value\s+-->)", r
 PLACEHOLDER = re.compile(r"\{(\+?)(\d*)\}")
 # A value of the same row within a text, with a format of Python: {drops_packets:.0f}.
 WITHIN_TEXT = re.compile(r"\{(\w+):([^}]+)\}")
+# Words of verdicts, which are only of what an expectation in a file judges.
+VERDICT = re.compile(r"\b(?:holds?|fails?|differs?|undecided)\b", re.IGNORECASE)
+STUDY_PAGES = [f"docs/results/{study}.md" for study in STUDIES]
 # Counts that follow from the tree, where a page has them in digits.
 COUNTED = re.compile(r"\b\d+\s+(?:stacks|servers|clients|test\s+cases)\b")
 # Where at least this share of the cells beside the first column has a number, a table shows measured values.
@@ -162,7 +165,7 @@ class Documentation:
         return [f"|{line}|" if line == lines[1] else re.sub(r"\|  (?=\|)", "| ", f"| {line} |") for line in lines]
 
     def value(self, reference):
-        """NAME.date, NAME.versions.qemu, NAME.TABLE.rows, NAME.TABLE.sum[COLUMN], .count[COLUMN][TEXT], or NAME.TABLE[ROW][COLUMN]."""
+        """NAME.date, NAME.versions.qemu, NAME.TABLE.rows, .sum[COLUMN], .count[COLUMN][TEXT], .verdicts[FILE, ...], or NAME.TABLE[ROW][COLUMN]."""
         path, *inside = re.findall(r"[^\[\]]+", reference)
         found = {"counts": self.counts, **self.results}
         for part in path.split("."):
@@ -173,8 +176,11 @@ class Documentation:
         columns, rows, _ = self.table(f"{name}.{part}")
         if what == "rows":
             return str(len(rows))
-        if len(inside) != {"sum": 1, "count": 2, "": 2}.get(what):
+        if len(inside) != {"sum": 1, "count": 2, "verdicts": 1, "": 2}.get(what):
             raise Fault(f"{reference}: found no such value")
+        if what == "verdicts":
+            of_files = [[row[index_of(columns, name, reference)] for name in ("file", "verdict")] for row in rows]
+            return verdicts(of_files, inside[0].split(", "), reference)
         at = index_of(columns, inside[0 if what else 1], reference)
         if what:
             cells = [row[at] for row in rows]
@@ -238,6 +244,9 @@ class Documentation:
         for line, offset, (head, *rows) in tables(text):
             wrong = [(line + at, len(row)) for at, row in enumerate(rows, 1) if len(row) != len(head)]
             self.faults += [f"{page}:{at}: found {cells} cells, expected {len(head)} as in the head" for at, cells in wrong]
+            by_word = VERDICT.search(VALUE.sub("", "\n".join(" | ".join(row) for row in rows)))
+            if by_word and page in STUDY_PAGES and not any(start <= offset < end for start, end in blocks):
+                self.faults.append(f"{page}:{line}: found the verdict {by_word.group(0)!r} typed into a table, expected a value of claims.STUDY.verdicts[FILE]")
             cells = [re.search(r"(?<![\w.])\d", content) for row in rows[1:] for content in row[1:]]
             if any(start <= offset < end for start, end in blocks) or sum(map(bool, cells)) < max(1, MEASURED_SHARE * len(cells)):
                 continue

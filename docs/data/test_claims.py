@@ -127,6 +127,13 @@ class Claims(unittest.TestCase):
         self.assertEqual(self.cells("expected", "unit", "interval", "runs"), [["below {}", 20], "ms", "several", ["3 × {}", 3]])
         self.assertEqual(self.counted(), ["reacked", 1, 1, 0, 1, 0, 0])
 
+    def test_verdicts_are_counted_by_file(self):
+        rows = [("`fig1`", "holds"), ("`fig1`", "holds"), ("`fig1`", "**fails** (1 of 2)"), ("`fig2`", "undecided"), ("`fig2`", "not run")]
+        self.assertEqual(claims.verdicts(rows, ["fig1"], "here"), "2 hold, 1 fails")
+        self.assertEqual(claims.verdicts(rows, ["fig1", "fig2"], "here"), "2 hold, 1 fails, 1 undecided, 1 not run")
+        with self.assertRaisesRegex(Fault, "here: found no claim of 'fig3'"):
+            claims.verdicts(rows, ["fig1", "fig3"], "here")
+
     def test_what_was_not_measured_has_no_numbers(self):
         nothing = {"of": None, "with": None, "interval": None, "judged_by": None}
         self.take(finding(outcome={"not_measured": "no qlog"}, **nothing))

@@ -106,6 +106,12 @@ class Tree(unittest.TestCase):
         self.write("README.md", "| a | b |\n|---|---|\n| c |\n")
         self.check("README.md:3: found 1 cells, expected 2")
 
+    def test_a_verdict_that_is_typed_into_a_table_of_a_study_is_found(self):
+        self.write("docs/results/throughput.md", "| the study | here |\n|---|---|\n| faster | **Holds**: by half |\n")
+        self.check("docs/results/throughput.md:1: found the verdict 'Holds' typed into a table, expected a value of claims.STUDY.verdicts[FILE]")
+        self.write("docs/results/throughput.md", "| the study | here |\n|---|---|\n| faster | by half |\n")
+        self.check()
+
     def test_a_bar_within_a_cell_is_no_cell(self):
         self.write("README.md", "| a | b |\n|---|---|\n| c \\| d | e |\n")
         self.check()
