@@ -88,15 +88,11 @@ fn jitter_adds_its_mean_twice_and_keeps_the_order() {
     let mut one = host("100.64.0.3", 4, serve(ECHO));
     one.jitter = Delay::Uniform(millis(4));
     let internet = internet(vec![one]);
-    let wakings = Wakings::watch();
-    let beyond: Vec<_> = round_trips("100.64.0.3", 150).into_iter().map(|rtt| rtt - 4_000_000).collect();
-    let delays = wakings.delays();
-    let late = delays.iter().map(|delay| delay.as_nanos() as i64).sum::<i64>() / delays.len() as i64;
-    let mean = beyond.iter().sum::<i64>() / beyond.len() as i64;
-    println!("{mean} ns, woken {late} ns late on average");
-    // Standard deviation of the sum of two uniform ones: 1.63 ms; of the mean of 150: 0.13 ms. Four threads are woken on the way.
-    assert!(mean > 4_000_000 - 600_000 && mean < 4_000_000 + 600_000 + 8 * late, "{mean}, {late}");
-    assert!(beyond.iter().max().unwrap() - beyond.iter().min().unwrap() > 3_000_000);
+    // A client for each of ten times 32 round trips, of which the Internet notes when it took and gave them: what client and
+    // server take on a busy machine does not count.
+    for _ in 0..10 {
+        round_trips("100.64.0.3", MOST_PASSED);
+    }
     let socket = client("100.64.0.3");
     let mut buffer = [0; 2000];
     for number in 0..100_u8 {
@@ -106,7 +102,16 @@ fn jitter_adds_its_mean_twice_and_keeps_the_order() {
         receive(&socket, &mut buffer).unwrap();
         assert_eq!(buffer[1], number);
     }
-    drop(internet);
+    let truth = internet.stop().unwrap();
+    let way = |passed: &Passed| passed.at_host_ns.abs_diff(passed.at_client_ns.unwrap()) as i64;
+    let pairs = truth.flows[..10].iter().flat_map(|flow| flow.to_host.iter().zip(&flow.to_client));
+    let beyond: Vec<_> = pairs.map(|(to, from)| way(to) + way(from) - 4_000_000).collect();
+    let (middle, late) = (median(beyond.clone()), truth.lateness.median_ns as i64);
+    println!("{middle} ns of {}, {late} ns late", beyond.len());
+    // The sum of two uniform ones is 4 ms at its median, whose standard error for 320 of them is 0.11 ms: half of 1 by the density
+    // there, 0.25 per ms, and by the root of 320.
+    assert!(middle > 4_000_000 - 600_000 && middle < 4_000_000 + 600_000 + 2 * late, "{middle}, {late}");
+    assert!(beyond.iter().max().unwrap() - beyond.iter().min().unwrap() > 3_000_000);
 }
 
 fn a_trickle_has_its_gaps() {
