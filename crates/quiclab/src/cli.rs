@@ -282,7 +282,7 @@ impl CheckArguments {
 
 const CHECK_HELP: &str = "\
 The expectations are the [[expect]] tables of the experiment file: docs/reference/experiment-file.md.
-Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read.";
+Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read, or there are no expectations.";
 
 /// Arguments of `quiclab diff`.
 #[derive(Debug, Args)]

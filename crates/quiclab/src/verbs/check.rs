@@ -36,7 +36,7 @@ pub enum Form {
 /// Judges the expectations of all results below some folders. Returns how many do not hold, at most [`MOST_FAILURES`].
 ///
 /// # Errors
-/// Where there are no results, or a record cannot be read.
+/// Where there are no results or no expectations about them, or a record cannot be read.
 pub fn check(folders: &[PathBuf], strict: bool, form: Form) -> Result<u8> {
     let mut places = Vec::new();
     for folder in folders {
@@ -73,7 +73,7 @@ pub fn check(folders: &[PathBuf], strict: bool, form: Form) -> Result<u8> {
             text.push_str(&format!("{:<12}  {of}: {message}\n", "warning"));
         }
         if found.is_empty() && left_out.is_empty() {
-            text.push_str("it has no expectations\n");
+            text.push_str("no expectations\n");
         }
         output::print(&(text + "\n"))?;
     }
@@ -90,6 +90,10 @@ pub fn check(folders: &[PathBuf], strict: bool, form: Form) -> Result<u8> {
         output::print(&format!("\n{}.\n", counts.in_words()))?;
     } else {
         output::print(&(counts.in_words() + "\n"))?;
+    }
+    if counts.all == 0 {
+        // A gate that judges nothing must not let everything pass.
+        bail!("found no expectations about these runs, expected at least one [[expect]] in the experiment's file");
     }
     Ok(counts.wrong.min(MOST_FAILURES) as u8)
 }

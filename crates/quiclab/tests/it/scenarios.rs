@@ -147,6 +147,17 @@ fn diff_names_the_first_interval_in_which_two_runs_differ() {
 }
 
 #[test]
+fn a_check_of_nothing_is_an_error() {
+    let files = Bench::new(SMALL.split("[[expect]]").next().unwrap());
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
+    for form in [&[][..], &["--markdown"], &["--json"]] {
+        let result = output_of(quiclab().arg("check").arg(files.out("out")).args(form));
+        assert_eq!(result.status, Some(125), "{}", result.output);
+        assert!(result.errors.contains("found no expectations about these runs"), "{}", result.errors);
+    }
+}
+
+#[test]
 fn check_and_report_know_simulated_results() {
     let failing = SMALL.replace("above = 0.3", "above = 1.5");
     let files = Bench::new(&failing);
