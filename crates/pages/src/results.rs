@@ -264,7 +264,19 @@ impl Results {
     /// # Errors
     /// As [`Results::measured`], and where the runs are of models.
     pub fn measured_transfers(&self, verb: &str) -> Result<ReportInput> {
-        self.measured()?.into_transfers().with_context(|| {
+        self.transfers(verb, false)
+    }
+
+    /// The same with what pictures of packets and windows are drawn from.
+    ///
+    /// # Errors
+    /// As [`Results::measured_transfers`].
+    pub fn pictured_transfers(&self, verb: &str) -> Result<ReportInput> {
+        self.transfers(verb, true)
+    }
+
+    fn transfers(&self, verb: &str, with_pictures: bool) -> Result<ReportInput> {
+        self.read(with_pictures)?.report.into_transfers().with_context(|| {
             format!(
                 "{}: found flows of models, expected transfers between stacks\n\
                  hint: quiclab {verb} works on transfers only. quiclab diff compares two records of models; \

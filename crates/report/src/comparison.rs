@@ -23,4 +23,4 @@ pub use markdown::render_comparison_markdown;
 pub use measure::{Change, DifferenceNumbers, Row, SideNumbers};
 pub use result::{Comparison, Pair, Verdict};
 pub use terminal::render_comparison_terminal;
-pub use trains::{SeenTrain, TrainDifference};
+pub use trains::{SeenTrain, ShownTrain, TrainDifference};

@@ -53,7 +53,7 @@ pub use bars::{Bars, render_bars_svg};
 pub use columns::metric_names;
 pub use comparison::{
     Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,
-    SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
+    ShownTrain, SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
     render_comparison_terminal, settings_key,
 };
 pub use curves::{Curves, render_curves_svg};

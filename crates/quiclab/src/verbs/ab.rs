@@ -61,16 +61,12 @@ pub fn ab(settings: &AbSettings) -> Result<u8> {
     let request = Request::parse(settings)?;
     let sides = request.sides(settings)?;
     let out = settings.out.clone().unwrap_or_else(|| Path::new("results/ab").join(sides::folder_name(&sides)));
-    fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
-    let files = match &request.files[..] {
-        [] => {
-            let path = out.join("default.toml");
-            fs::write(&path, DEFAULT).with_context(|| path.display().to_string())?;
-            vec![path]
-        }
-        files => files.to_vec(),
+    let default = request.files.is_empty().then(|| out.join("default.toml"));
+    let files = default.clone().map_or_else(|| request.files.clone(), |path| vec![path]);
+    let texts = match default {
+        Some(_) => vec![DEFAULT.to_owned()],
+        None => files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?,
     };
-    let texts = files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?;
     if let Some((file, _)) = files.iter().zip(&texts).find(|(_, text)| quiclab_experiment::scenario::is_scenario(text))
     {
         bail!("{}: found a scenario file, expected an experiment with stacks", file.display());
@@ -92,6 +88,11 @@ pub fn ab(settings: &AbSettings) -> Result<u8> {
         not_judged: BTreeMap::new(),
     };
     let pairing = bench.pairing()?;
+    // Nothing that is refused leaves a folder.
+    fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
+    if let Some(path) = &default {
+        fs::write(path, DEFAULT).with_context(|| path.display().to_string())?;
+    }
     let question = Question { not_judged: pairing.not_judged(), ..question };
     if same::are_same(&bench, &pairing)? {
         let comparison = Comparison::of_the_same_bytes(&question, &pairing.label());
@@ -245,7 +246,7 @@ impl Bench<'_> {
             let planned = Planned::of_transfers(plan, &settings);
             let (results, _) = run::perform(&self.files[file], &planned, &settings, &self.laboratories[side])?;
             results.report(quiclab_pages::results::Ladders::Default, false)?;
-            let input = results.measured_transfers("ab")?;
+            let input = results.pictured_transfers("ab")?;
             match &mut all {
                 None => all = Some(input),
                 Some(all) => {

@@ -97,7 +97,8 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     let after = train["sides"][1]["gap_before_ns"].as_u64().unwrap();
     assert!((100_000_000..300_000_000).contains(&after), "a pause of 0.2 s less what was still under way: {after}");
     assert_eq!(train["sides"][1]["bytes_in_flight"], 0);
-    assert!(fs::read_to_string(place.path("page.html")).unwrap().contains("pr against main"));
+    let page = fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(page.contains("pr against main") && page.contains("Packets over time"));
     assert!(fs::read_to_string(place.path("comment.md")).unwrap().contains("| my-endpoint | A | B |"));
     assert_eq!((records(&place.path("results/a")).len(), records(&place.path("results/b")).len()), (3, 3));
 
@@ -254,12 +255,13 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
         (&["main", "main", "gate.toml", "--json", "--markdown"], "standard output has one format"),
         (&["main", "main", "--fail-if", "train_max_packet > 1x"], "did you mean train_max_packets?"),
         (&["main", "main", "--metric", "goodput"], "expected the name of a metric"),
+        (&["main", "main", "--set", "bottleneck.wrong=1"], "bottleneck.wrong"),
     ] {
         let result = output_of(&mut place.ab(arguments));
         assert_eq!(result.status, Some(125), "{arguments:?}: {}", result.errors);
         assert!(result.errors.contains(expected), "{arguments:?}: {}", result.errors);
     }
-    assert!(!place.path("results/a").exists());
+    assert!(!place.path("results").exists(), "what is refused leaves no folder");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn the_commands_of_the_guide_find_a_regression() {
     let result = reader.shell(compare);
     assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
     assert!(result.output.contains("burstier") && result.output.contains("slower"), "{}", result.output);
-    assert!(result.output.contains("the first long train that B has and the other does not"), "{}", result.output);
+    assert!(result.output.contains("the longest train of B, which is burstier"), "{}", result.output);
     let table = fs::read_to_string(reader.path("ab.md")).unwrap();
     assert!(table.contains("**FAILS**: fail if `train_max_packets > 1.05x`"), "{table}");
     assert!(reader.path("ab.html").is_file());

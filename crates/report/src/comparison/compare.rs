@@ -23,7 +23,7 @@ use crate::{
 /// the worse error here.
 const FAILURE_ALPHA: f64 = 0.05;
 /// Version of the layout of the JSON.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// What makes runs of one side comparable with runs of the other: the same key.
 pub type Key<'a> = &'a dyn Fn(&Settings) -> String;

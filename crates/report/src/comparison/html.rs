@@ -150,12 +150,9 @@ fn medians(side: &Option<SideNumbers>) -> Option<String> {
 fn trains(comparison: &Comparison) -> Markup {
     html! {
         @if !comparison.trains.is_empty() {
-            h2 { "The first long train on only one side" }
+            h2 { "A train that shows it" }
             @for train in &comparison.trains {
-                p {
-                    strong { (train.label) } ", seed " (train.seed) ": " (train.has) " has it; it begins with packet " (train.first_packet)
-                    " of the sender."
-                }
+                p { strong { (train.label) } ", seed " (train.seed) ": " (train.heading()) "." }
                 div.wide {
                     table.expectations {
                         tbody {

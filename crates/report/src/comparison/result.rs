@@ -1,5 +1,6 @@
 //! What came of a comparison.
 
+use quiclab_metrics::Theme;
 use serde::Serialize;
 
 use super::{
@@ -32,7 +33,7 @@ pub struct Comparison {
     pub pairs: Vec<Pair>,
     /// Names of settings that only A, and that only B has.
     pub only_in: [Vec<String>; 2],
-    /// The first long train of each pair that one side has and the other has not.
+    /// A train of each pair that shows how the sides differ.
     pub trains: Vec<TrainDifference>,
     /// True where A and B were found to be the same bytes, and nothing was run.
     pub is_same_bytes: bool,
@@ -85,6 +86,15 @@ pub struct Verdict {
     pub label: String,
     /// The sentence.
     pub text: String,
+}
+
+impl Pair {
+    /// Which side the verdict calls burstier, at least in one respect: 1 for B, 0 for A. B comes first, as it is B that is asked about.
+    pub fn burstier(&self) -> Option<usize> {
+        let pacing = || self.metrics.iter().filter(|row| row.is_primary && row.theme == Theme::Pacing);
+        let is_shown = |change: Change| pacing().any(|row| row.change == change);
+        if is_shown(Change::Worse) { Some(1) } else { is_shown(Change::Better).then_some(0) }
+    }
 }
 
 impl Comparison {

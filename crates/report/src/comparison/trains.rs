@@ -1,20 +1,30 @@
-//! The first long train that one side has and the other has not.
+//! The train that shows how the sides differ.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// The place where two runs with the same seed begin to send in other trains.
+/// Which train is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShownTrain {
+    /// The longest train of the side that the verdict calls burstier.
+    LongestOfBurstier,
+    /// The first long train that the other side has not.
+    FirstOnOneSide,
+}
+
+/// A train of one of two runs with the same seed, and what the other run did with the same packets.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainDifference {
     /// Name of the settings.
     pub label: String,
     /// Seed of both runs.
     pub seed: u64,
+    /// Which train this is.
+    pub shown: ShownTrain,
     /// `A` or `B`: who has the long train.
     pub has: &'static str,
-    /// The packets of the train on each side, counted from 1 among those of the sender.
-    pub first_packet: u64,
     /// What each side did with these packets, A first.
     pub sides: [SeenTrain; 2],
     /// The command that shows more.
@@ -28,8 +38,10 @@ pub struct SeenTrain {
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,
-    /// When it begins, since the sender's first packet.
-    pub start_ns: u64,
+    /// When it begins, since the first packet at the sender's tap, as `quiclab packets` shows it.
+    pub time_ns: u64,
+    /// Packet number of its first packet; `None` where no number could be read, as with TCP.
+    pub packet_number: Option<u64>,
     /// Time without a packet of the sender before it; `None` for its first packet.
     pub gap_before_ns: Option<u64>,
     /// Time from the last acknowledgment to the train's first packet; `None` where none had come, or where not every one could be read.
@@ -50,15 +62,23 @@ pub struct SeenTrain {
 impl TrainDifference {
     /// The difference in a few lines.
     pub(super) fn in_words(&self) -> String {
-        let mut text = format!(
-            "{}, seed {}: the first long train that {} has and the other does not begins with packet {}\n",
-            self.label, self.seed, self.has, self.first_packet
-        );
+        let mut text = format!("{}, seed {}: {}\n", self.label, self.seed, self.heading());
         for (letter, side) in ["A", "B"].into_iter().zip(&self.sides) {
             let _ = writeln!(text, "  {letter}  {}", side.in_words());
         }
         let _ = writeln!(text, "  more: {}", self.more);
         text
+    }
+
+    /// Which train this is, in words.
+    pub(super) fn heading(&self) -> String {
+        let has = self.has;
+        match self.shown {
+            ShownTrain::LongestOfBurstier => {
+                format!("the longest train of {has}, which is burstier, and the same packets on the other side")
+            }
+            ShownTrain::FirstOnOneSide => format!("the first long train that {has} has and the other does not"),
+        }
     }
 }
 
@@ -67,7 +87,10 @@ impl SeenTrain {
     pub(super) fn in_words(&self) -> String {
         let milliseconds = |time: u64| format!("{:.3} ms", time as f64 / 1e6);
         let mut text =
-            format!("{} packets ({} bytes) in one train at {}", self.packets, self.bytes, milliseconds(self.start_ns));
+            format!("{} packets ({} bytes) in one train at {}", self.packets, self.bytes, milliseconds(self.time_ns));
+        if let Some(number) = self.packet_number {
+            let _ = write!(text, ", from packet {number} on");
+        }
         if let Some(gap) = self.gap_before_ns {
             let _ = write!(text, ", after {} without a packet", milliseconds(gap));
         }

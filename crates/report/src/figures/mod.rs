@@ -49,7 +49,7 @@ const FIGURES: &[(Needs, Draw)] = &[
     (Needs::Packets, |scene| over_time::goodput(scene.groups)),
     (Needs::Packets, |scene| over_time::queue(scene.groups)),
     (Needs::Packets, |scene| congestion_window::draw(scene.groups)),
-    (Needs::Packets, |scene| Some(packet_time::draw(scene.groups))),
+    (Needs::Packets, |scene| packet_time::draw(scene.groups)),
 ];
 
 /// Every figure of a report that has something to show: its name, and the text of its SVG file.

@@ -57,7 +57,7 @@ pub fn folders(settings: &AbSettings) -> Result<Option<[PathBuf; 2]>> {
 /// Where one cannot be read, or no settings are in both.
 pub fn compare(folders: [PathBuf; 2], judge: &JudgeSettings) -> Result<u8> {
     let names = folders.each_ref().map(|folder| folder.display().to_string());
-    let read = |folder: &Path| Results::open(folder, progress::say)?.measured_transfers("ab");
+    let read = |folder: &Path| Results::open(folder, progress::say)?.pictured_transfers("ab");
     let inputs = [read(&folders[0])?, read(&folders[1])?];
     let question = Question {
         names: names.clone(),

@@ -14,6 +14,16 @@ pub struct Lonely {
     pub trains: [usize; 2],
 }
 
+/// The longest train of a side, the first of several, and the longest one of the other side with some of the same packets; `None` where it
+/// is no longer than that.
+pub fn longest(sides: [&[u64]; 2], side: usize) -> Option<Lonely> {
+    let spans = sides.map(spans);
+    let (place, &(first, length)) =
+        spans[side].iter().enumerate().max_by_key(|(place, (_, length))| (*length, usize::MAX - place))?;
+    let counterpart = counterpart(&spans[1 - side], first, length)?;
+    (counterpart.1 < length).then_some(Lonely { side, first, trains: in_order(side, place, counterpart.0) })
+}
+
 /// The first long train, by the number of its first packet, of which the other side sent the same packets in trains of at most half its
 /// length. Trains are given by their lengths, in order.
 pub fn first_lonely(sides: [&[u64]; 2]) -> Option<Lonely> {
@@ -21,18 +31,26 @@ pub fn first_lonely(sides: [&[u64]; 2]) -> Option<Lonely> {
     let candidates = [0, 1].map(|side| {
         let (own, others) = (&spans[side], &spans[1 - side]);
         let mut long = own.iter().enumerate().filter(|(_, (_, length))| *length > SHORT);
-        long.find_map(|(place, &(start, length))| {
-            // Trains follow one another without a hole, so both ends are found by halving.
-            let from = others.partition_point(|(other, length)| other + length <= start);
-            let until = others.partition_point(|(other, _)| *other < start + length);
-            let overlapping = (from..until).map(|place| (place, others[place].1));
-            let longest = overlapping.max_by_key(|(place, length)| (*length, usize::MAX - place))?;
+        long.find_map(|(place, &(first, length))| {
+            let longest = counterpart(others, first, length)?;
             let is_lonely = longest.1 * 2 <= length;
-            let trains = if side == 0 { [place, longest.0] } else { [longest.0, place] };
-            is_lonely.then_some(Lonely { side, first: start, trains })
+            is_lonely.then_some(Lonely { side, first, trains: in_order(side, place, longest.0) })
         })
     });
     candidates.into_iter().flatten().min_by_key(|lonely| lonely.first)
+}
+
+/// Place and length of the longest of these trains, the first of several, that has packets of a train of the other side.
+fn counterpart(others: &[(u64, u64)], start: u64, length: u64) -> Option<(usize, u64)> {
+    // Trains follow one another without a hole, so both ends are found by halving.
+    let from = others.partition_point(|(other, length)| other + length <= start);
+    let until = others.partition_point(|(other, _)| *other < start + length);
+    let overlapping = (from..until).map(|place| (place, others[place].1));
+    overlapping.max_by_key(|(place, length)| (*length, usize::MAX - place))
+}
+
+fn in_order(side: usize, own: usize, other: usize) -> [usize; 2] {
+    if side == 0 { [own, other] } else { [other, own] }
 }
 
 /// Index of the first packet and length of each train.
@@ -85,6 +103,15 @@ mod tests {
     fn half_the_length_is_another_train_and_more_is_not() {
         assert!(first_lonely([&[12], &[6, 6]]).is_some());
         assert_eq!(first_lonely([&[12], &[7, 5]]), None);
+    }
+
+    #[test]
+    fn the_longest_train_of_a_side_is_found_with_its_counterpart() {
+        // Packets 12 to 27 of A are 4, 4 and 8 of B, whose own longest train, its first, is the same in A.
+        let sides: [&[u64]; 2] = [&[10, 1, 1, 16, 2], &[10, 1, 1, 4, 4, 8, 2]];
+        assert_eq!(longest(sides, 0), Some(Lonely { side: 0, first: 12, trains: [3, 5] }));
+        assert_eq!(longest(sides, 1), None);
+        assert_eq!(longest([sides[1], sides[0]], 1), Some(Lonely { side: 1, first: 12, trains: [5, 3] }));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The first long train that one side has and the other has not, with what preceded it: the sender's tap and the server's log.
+//! A train that shows how the sides differ, with what preceded it: the sender's tap and the server's log.
 
 mod sender;
 
@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use quiclab_experiment::run::Settings;
 use quiclab_record::Record;
-use quiclab_report::{Comparison, Key, ReportInput, RunRow, SeenTrain, TrainDifference};
+use quiclab_report::{Comparison, Key, Pair, ReportInput, RunRow, SeenTrain, ShownTrain, TrainDifference};
 use quiclab_wire::{QlogEventKind, QlogSpace, read_qlog};
 
-use super::train_search::first_lonely;
+use super::train_search::{first_lonely, longest};
 use quiclab_units::ShowPath;
 
 use quiclab_pages::transfer::logs::open_log;
@@ -19,8 +19,8 @@ use sender::{Sender, Train};
 /// Pairs of settings that are looked at.
 const MOST_PAIRS: usize = 4;
 
-/// The first train that differs, for each pair of settings, in the runs of both sides with the first seed that both have. A record that
-/// cannot be read is reported on standard error: the comparison does not depend on it.
+/// A train for each pair of settings: the longest one of the side that the verdict calls burstier, or else the first one that differs. A
+/// record that cannot be read is reported on standard error: the comparison does not depend on it.
 pub fn differences(
     comparison: &Comparison,
     inputs: &[ReportInput; 2],
@@ -29,39 +29,56 @@ pub fn differences(
 ) -> Vec<TrainDifference> {
     let mut found = Vec::new();
     let mut seen: Vec<&Settings> = Vec::new();
-    for left in &inputs[0].runs {
-        let settings = &left.run.settings;
+    for first in &inputs[0].runs {
+        let settings = &first.run.settings;
         if seen.len() >= MOST_PAIRS || seen.contains(&settings) {
             continue;
         }
         let key = keys[0](settings);
-        let is_counterpart = |right: &&RunRow| right.run.seed == left.run.seed && keys[1](&right.run.settings) == key;
-        let Some(right) = inputs[1].runs.iter().find(is_counterpart) else { continue };
+        let of_both = inputs[0].runs.iter().filter(|left| left.run.settings == *settings).filter_map(|left| {
+            let is_counterpart =
+                |right: &&RunRow| right.run.seed == left.run.seed && keys[1](&right.run.settings) == key;
+            Some([left, inputs[1].runs.iter().find(is_counterpart)?])
+        });
+        let of_both: Vec<_> = of_both.collect();
+        let Some(first_seed) = of_both.first().copied() else { continue };
         seen.push(settings);
         let pair = comparison.pairs.iter().find(|pair| pair.key == key);
         let label = pair.map_or(settings.stack.name.as_str(), |pair| &pair.label);
-        match difference(label, [left, right], out) {
+        let burstier = pair.and_then(Pair::burstier);
+        // Where the longest trains differ most.
+        let runs = burstier.and_then(|side| of_both.into_iter().rev().max_by_key(|runs| longer_by(runs, side)));
+        match difference(label, runs.unwrap_or(first_seed), burstier, out) {
             Ok(difference) => found.extend(difference),
-            Err(error) => status!("quiclab: the first differing train is not shown: {error:#}"),
+            Err(error) => status!("quiclab: no train is shown: {error:#}"),
         }
     }
     found
 }
 
-fn difference(label: &str, runs: [&RunRow; 2], out: &Path) -> Result<Option<TrainDifference>> {
+/// By how many packets the longest train of a side is longer than that of the other.
+fn longer_by(runs: &[&RunRow; 2], side: usize) -> i64 {
+    let longest = |side: usize| runs[side].metrics.metrics.train_max_packets.unwrap_or(0) as i64;
+    longest(side) - longest(1 - side)
+}
+
+fn difference(label: &str, runs: [&RunRow; 2], burstier: Option<usize>, out: &Path) -> Result<Option<TrainDifference>> {
     if runs.iter().any(|run| !run.run.settings.tap.enabled) {
         return Ok(None);
     }
     let records = [record(out, "a", runs[0])?, record(out, "b", runs[1])?];
     let senders = [Sender::read(&records[0])?, Sender::read(&records[1])?];
     let lengths = [0, 1].map(|side| senders[side].trains.iter().map(|train| train.packets).collect::<Vec<_>>());
-    let Some(lonely) = first_lonely([&lengths[0], &lengths[1]]) else { return Ok(None) };
-    let seen = |side: usize| shown(&records[side], &senders[side].trains[lonely.trains[side]]);
+    let lengths = [&lengths[0][..], &lengths[1]];
+    let longest = burstier.and_then(|side| longest(lengths, side)).map(|train| (ShownTrain::LongestOfBurstier, train));
+    let first = || first_lonely(lengths).map(|train| (ShownTrain::FirstOnOneSide, train));
+    let Some((shown_train, train)) = longest.or_else(first) else { return Ok(None) };
+    let seen = |side: usize| shown(&records[side], &senders[side].trains[train.trains[side]]);
     Ok(Some(TrainDifference {
         label: label.to_owned(),
         seed: runs[0].run.seed,
-        has: ["A", "B"][lonely.side],
-        first_packet: lonely.first + 1,
+        shown: shown_train,
+        has: ["A", "B"][train.side],
         sides: [seen(0)?, seen(1)?],
         more: format!("quiclab diff {} {}", records[0].folder.shown(), records[1].folder.shown()),
     }))
@@ -88,7 +105,8 @@ fn shown(record: &Record, train: &Train) -> Result<SeenTrain> {
     Ok(SeenTrain {
         packets: train.packets,
         bytes: train.bytes,
-        start_ns: train.start_ns,
+        time_ns: train.time_ns,
+        packet_number: train.number,
         gap_before_ns: train.gap_before_ns,
         since_ack_ns: train.since_ack_ns,
         newly_acknowledged: train.newly_acknowledged,

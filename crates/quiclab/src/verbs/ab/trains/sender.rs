@@ -23,8 +23,10 @@ pub struct Train {
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,
-    /// Time since the sender's first packet.
+    /// Time since the sender's first packet, by which the metrics name a train.
     pub start_ns: u64,
+    /// Time since the first packet at the tap, as `quiclab packets` shows it.
+    pub time_ns: u64,
     /// Number of its first 1-RTT packet.
     pub number: Option<u64>,
     /// Time since the sender's packet before it.
@@ -40,6 +42,8 @@ pub struct Train {
 /// What the tap has shown so far.
 struct Seen {
     threshold_ns: u64,
+    /// When the first packet passed the tap, whoever sent it.
+    origin: Option<Time>,
     first: Option<Time>,
     last: Option<Time>,
     analysis: Analysis,
@@ -66,6 +70,7 @@ impl Sender {
         let threshold_ns = record.run.run.settings.analysis.train_threshold.as_nanos();
         let mut seen = Seen::new(threshold_ns);
         let mut on_segment = |_, segment: &Segment, observed: Option<&Observed>| {
+            seen.origin.get_or_insert(segment.time);
             let Some(observed) = observed else { return };
             match observed.sender {
                 Role::Server => seen.on_sent(segment, observed),
@@ -82,6 +87,7 @@ impl Seen {
     fn new(threshold_ns: u64) -> Self {
         Self {
             threshold_ns,
+            origin: None,
             first: None,
             last: None,
             analysis: Analysis::new(AnalysisSettings::default()),
@@ -103,6 +109,7 @@ impl Seen {
             let ack = self.acks.get(&observed.flow).filter(|_| bytes_in_flight.is_some());
             self.trains.push(Train {
                 start_ns: since(first),
+                time_ns: self.origin.map_or(0, since),
                 gap_before_ns: gap,
                 since_ack_ns: ack.map(|(time, _)| since(*time)),
                 newly_acknowledged: ack.map(|(_, newly)| *newly),
