@@ -131,7 +131,7 @@ pub fn ab(settings: &AbSettings) -> Result<u8> {
         }
         comparison.notes = notes::notes(&bench, &pairing, &plans);
         comparison.notes.extend(looks.in_words());
-        comparison.trains = trains::differences(&comparison, &inputs, keys, &out);
+        comparison.explain(trains::differences(&comparison, &inputs, keys, &out));
         return show(&comparison, Some(([&inputs[0], &inputs[1]], keys)), &settings.judge);
     }
 }

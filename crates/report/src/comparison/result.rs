@@ -98,6 +98,17 @@ impl Pair {
 }
 
 impl Comparison {
+    /// Adds trains, and to each verdict the cause of the longest train of the side that it calls burstier.
+    pub fn explain(&mut self, trains: Vec<TrainDifference>) {
+        for train in &trains {
+            let verdict = self.verdict.iter_mut().find(|verdict| verdict.label == train.label);
+            if let Some((verdict, cause)) = verdict.zip(train.cause_of_longest()) {
+                verdict.text.push_str(&format!("; the longest train of {}: {cause}", train.has));
+            }
+        }
+        self.trains = trains;
+    }
+
     /// How many conditions fail or could not be judged, one more where runs failed. With `strict`, undecided ones count too.
     pub fn wrong(&self, strict: bool) -> usize {
         let is_wrong = |judgement: &&Judgement| match judgement.outcome {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use quiclab_metrics::BurstCause;
 use serde::Serialize;
 
 /// Which train is shown.
@@ -68,6 +69,13 @@ impl TrainDifference {
         }
         let _ = writeln!(text, "  more: {}", self.more);
         text
+    }
+
+    /// Cause and evidence of the train, where it is the longest of the burstier side and the analysis of bursts knows them.
+    pub(super) fn cause_of_longest(&self) -> Option<&str> {
+        let side = &self.sides[usize::from(self.has == "B")];
+        let is_known = |cause: &&str| !cause.starts_with(BurstCause::Unknown.name());
+        side.cause.as_deref().filter(is_known).filter(|_| self.shown == ShownTrain::LongestOfBurstier)
     }
 
     /// Which train this is, in words.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::common::{failure, side};
 use quiclab_metrics::Withheld;
 use quiclab_report::{
-    Comparison, ConditionOutcome, Question, ReportInput, render_comparison_html, render_comparison_markdown,
-    render_comparison_terminal, settings_key,
+    Comparison, ConditionOutcome, Question, ReportInput, SeenTrain, ShownTrain, TrainDifference,
+    render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
 };
 
 const QUIET: [f64; 5] = [36.9e6, 37.0e6, 37.1e6, 37.2e6, 37.3e6];
@@ -163,7 +163,7 @@ fn a_table_of_markdown_has_five_columns() {
 fn json_has_raw_values_by_seed_and_a_schema() {
     let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -5e6), &[]), &[]);
     let json: serde_json::Value = serde_json::from_str(&comparison.to_json()).unwrap();
-    assert_eq!(json["schema"], 2);
+    assert_eq!(json["schema"], 3);
     let rows = json["pairs"][0]["metrics"].as_array().unwrap();
     let goodput = rows.iter().find(|row| row["metric"] == "goodput_wire_bps").unwrap();
     assert_eq!(goodput["a"]["values"][0], serde_json::json!([1, 36.9e6]));
@@ -281,4 +281,42 @@ fn conditions_of_a_pair_with_other_settings_are_not_measured() {
     let comparison = Comparison::of(&one, &one, [&settings_key, &settings_key], &question).unwrap();
     assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::NotMeasured);
     assert!(comparison.conditions[0].numbers.contains("also differ in stack.gso"), "{:?}", comparison.conditions);
+}
+
+#[test]
+fn the_verdict_has_the_cause_of_the_longest_train_of_the_burstier_side() {
+    let of_longest = |cause: &str, shown: ShownTrain| {
+        let mut comparison = compared(&side(&QUIET, &[]), &side(&QUIET, &[]), &[]);
+        let seen = |packets, cause: Option<&str>| SeenTrain {
+            packets,
+            bytes: 1200 * packets,
+            time_ns: 341_306_000,
+            packet_number: Some(833),
+            gap_before_ns: Some(2_000_000),
+            since_ack_ns: None,
+            newly_acknowledged: None,
+            bytes_in_flight: None,
+            congestion_window_bytes: None,
+            pacing_rate_bps: None,
+            cause: cause.map(str::to_owned),
+        };
+        comparison.explain(vec![TrainDifference {
+            label: comparison.verdict[0].label.clone(),
+            seed: 1,
+            shown,
+            has: "B",
+            sides: [seen(2, None), seen(30, Some(cause))],
+            more: "quiclab diff a b".to_owned(),
+        }]);
+        (comparison.verdict[0].text.clone(), render_comparison_terminal(&comparison, None))
+    };
+    let (verdict, text) = of_longest("ACK: ACKs of 30 packets during it", ShownTrain::LongestOfBurstier);
+    assert!(verdict.ends_with("; the longest train of B: ACK: ACKs of 30 packets during it"), "{verdict}");
+    assert!(text.contains("seed 1: the longest train of B, which is burstier, and the same packets"), "{text}");
+    assert!(text.contains("30 packets (36000 bytes) in one train at 341.306 ms, from packet 833 on"), "{text}");
+    let (verdict, _) = of_longest("unknown: nothing explains it", ShownTrain::LongestOfBurstier);
+    assert!(!verdict.contains("the longest train"), "{verdict}");
+    let (verdict, text) = of_longest("ACK: ACKs of 30 packets", ShownTrain::FirstOnOneSide);
+    assert!(!verdict.contains("the longest train"), "{verdict}");
+    assert!(text.contains("the first long train that B has and the other does not"), "{text}");
 }
