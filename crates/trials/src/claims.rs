@@ -77,6 +77,8 @@ pub enum Expected {
     Pacing(Pacing),
     /// The packets and files pass the judge of the case.
     Case(&'static Case),
+    /// The same, or the transport parameters of the server forbid it.
+    CaseUnlessForbidden(&'static Case),
     /// The same, and these roles leave TLS secrets and qlog.
     Logs {
         /// Secrets.
@@ -366,9 +368,17 @@ impl Proofs<'_> {
                 // Nobody here can be the other side: it cannot be proved, and is not counted.
                 let (Some(server), Some(client)) = (server, client) else { continue };
                 let run = run_of(case, &server, &client, SEED, self.stacks)?;
-                let claim = format!("test case {}, {role} (server {server}, client {client})", case.name);
+                let mut claim = format!("test case {}, {role} (server {server}, client {client})", case.name);
                 let name = format!("case-{}", case.name);
-                self.push(&name, claim, run, Variables::default(), Expected::Case(case));
+                // A server that does not claim the case by its name claims a transfer only, and may forbid what the client tries.
+                let may_forbid = client != self.name && !manifest.test_cases.server.contains(case.name);
+                let expected = if may_forbid && case.server_can_move {
+                    claim.push_str(", unless its transport parameters forbid it");
+                    Expected::CaseUnlessForbidden(case)
+                } else {
+                    Expected::Case(case)
+                };
+                self.push(&name, claim, run, Variables::default(), expected);
             }
         }
         Ok(())
@@ -454,6 +464,23 @@ mod tests {
             assert!(!has(&format!("refuses-{role}-QUICLAB_CCA-prague")));
         }
         assert!(has("congestion-control-prague"));
+    }
+
+    #[test]
+    fn only_a_server_that_does_not_claim_migration_may_forbid_it() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
+        let mut stacks: BTreeMap<_, _> =
+            sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
+        let may_forbid = |name: &str, stacks: &BTreeMap<_, _>| {
+            let proofs = of(name, stacks).unwrap();
+            let proof = proofs.iter().find(|proof| proof.name == "case-connectionmigration").unwrap();
+            matches!(proof.expected, Expected::CaseUnlessForbidden(_))
+        };
+        assert!(may_forbid("openssl", &stacks));
+        // Its client claims the case, and is proved with its own server.
+        assert!(!may_forbid("quic-go", &stacks));
+        stacks.get_mut("openssl").unwrap().test_cases.server.insert("connectionmigration".to_owned());
+        assert!(!may_forbid("openssl", &stacks));
     }
 
     #[test]

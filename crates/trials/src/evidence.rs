@@ -89,14 +89,10 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
             Err(failure.to_string())
         }
         (Expected::Refusal(role), ended) => refusal(*role, ended),
-        (Expected::Case(case), ended) => match verdict_of(case, ended.folder()) {
-            Ok(Verdict::Succeeded) => Ok("the packets and files show it".to_owned()),
-            // It answered 127, or its transport parameters forbid it.
-            Ok(Verdict::Unsupported { role }) => Err(format!("the {} does not support it", role.name())),
-            Ok(Verdict::Failed { reasons }) => Err(reasons.join("; ")),
-            Ok(Verdict::CannotBeJudged { reasons }) => Err(format!("cannot be judged: {}", reasons.join("; "))),
-            Err(error) => Err(format!("{error:#}")),
-        },
+        (Expected::Case(case), ended) => case_shown(verdict_of(case, ended.folder())),
+        (Expected::CaseUnlessForbidden(case), ended) => {
+            shown_or_forbidden(verdict_of(case, ended.folder()), said_not_supported(Role::Server, ended))
+        }
         (Expected::Pacing(_), Ended::Badly { failure: RunFailure::Unsupported(_), .. }) => {
             Ok("refused in combination with the other defaults".to_owned())
         }
@@ -128,9 +124,34 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
     }
 }
 
+fn case_shown(verdict: Result<Verdict>) -> Result<String, String> {
+    match verdict {
+        Ok(Verdict::Succeeded) => Ok("the packets and files show it".to_owned()),
+        // It answered 127, or its transport parameters forbid it.
+        Ok(Verdict::Unsupported { role }) => Err(format!("the {} does not support it", role.name())),
+        Ok(Verdict::Failed { reasons }) => Err(reasons.join("; ")),
+        Ok(Verdict::CannotBeJudged { reasons }) => Err(format!("cannot be judged: {}", reasons.join("; "))),
+        Err(error) => Err(format!("{error:#}")),
+    }
+}
+
+/// A server that answers 127 does not do the transfer that it claims. Without that, its packets say that it does not support the case.
+fn shown_or_forbidden(verdict: Result<Verdict>, server_said_127: bool) -> Result<String, String> {
+    match verdict {
+        Ok(Verdict::Unsupported { role: quiclab_wire::Role::Server }) if !server_said_127 => {
+            Ok("the server's transport parameters forbid it".to_owned())
+        }
+        verdict => case_shown(verdict),
+    }
+}
+
+fn said_not_supported(role: Role, ended: &Ended) -> bool {
+    matches!(ended, Ended::Badly { failure: RunFailure::Unsupported(found), .. } if *found == word(&role))
+}
+
 fn refusal(role: Role, ended: &Ended) -> Result<String, String> {
     match ended {
-        Ended::Badly { failure: RunFailure::Unsupported(found), .. } if *found == word(&role) => Ok("127".to_owned()),
+        ended if said_not_supported(role, ended) => Ok("127".to_owned()),
         Ended::Badly { failure, .. } => Err(format!("expected 127, found: {failure}")),
         Ended::Well { .. } => Err("expected 127; the endpoint ignored it, and the transfer continued".to_owned()),
     }
@@ -338,6 +359,17 @@ fn files(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_may_forbid_what_it_does_not_claim_but_not_answer_127_nor_fail() {
+        let by = |role| Ok(Verdict::Unsupported { role });
+        assert!(shown_or_forbidden(by(quiclab_wire::Role::Server), false).is_ok());
+        assert!(shown_or_forbidden(by(quiclab_wire::Role::Server), true).is_err());
+        assert!(shown_or_forbidden(by(quiclab_wire::Role::Client), false).is_err());
+        assert!(shown_or_forbidden(Ok(Verdict::Succeeded), false).is_ok());
+        assert!(shown_or_forbidden(Ok(Verdict::Failed { reasons: vec!["x".to_owned()] }), false).is_err());
+        assert!(case_shown(by(quiclab_wire::Role::Server)).is_err());
+    }
 
     #[test]
     fn the_gap_is_between_what_was_sent_at_the_same_time() {
