@@ -52,6 +52,8 @@ final class Client {
     private static final Duration CLOSING = Duration.ofMillis(50);
     /** For handshakes that have begun when the time of perf is over. */
     private static final Duration FINISHING = Duration.ofMillis(200);
+    /** Most requests at the same time: each has a thread, flupke starts another one for its response, and an endpoint may have 256 in the guest. */
+    private static final int MAX_REQUEST_THREADS = 100;
 
     private final Settings settings;
     private final KeyStore trust;
@@ -88,7 +90,7 @@ final class Client {
             }
             return null;
         };
-        ExecutorService running = run(Collections.nCopies(settings.requests.size(), oneAfterTheOther));
+        ExecutorService running = run(Collections.nCopies(settings.requests.size(), oneAfterTheOther), settings.requests.size());
         isOver = true;
         running.shutdown();
         try {
@@ -223,10 +225,10 @@ final class Client {
             });
         }
         // Whatever is not complete when the time is over ends with the connection.
-        run(exchanges);
+        run(exchanges, exchanges.size());
     }
 
-    /** As many requests at the same time as settings and server allow, a thread for each; the first ones may be open already. */
+    /** As many requests at the same time as settings, server and threads allow; the first ones may be open already. */
     private void requestAll(QuicClientConnection connection, List<URI> requests, List<QuicStream> opened) throws IOException {
         Http3ClientConnectionImpl http3 = null;
         if (settings.http3) {
@@ -251,12 +253,13 @@ final class Client {
                 return null;
             });
         }
-        run(fetches);
+        run(fetches, MAX_REQUEST_THREADS);
     }
 
-    /** Runs tasks, as many at the same time as settings allow, until all are done or the time of perf is over. Returns what runs them. */
-    private ExecutorService run(List<Callable<Void>> tasks) throws IOException {
-        ExecutorService pool = Executors.newFixedThreadPool(Math.min(tasks.size(), settings.streams), new DaemonThreadFactory("request"));
+    /** Runs tasks, as many at the same time as settings and `most` allow, until all are done or the time of perf is over. Returns what runs them. */
+    private ExecutorService run(List<Callable<Void>> tasks, int most) throws IOException {
+        int together = Math.min(Math.min(tasks.size(), settings.streams), most);
+        ExecutorService pool = Executors.newFixedThreadPool(together, new DaemonThreadFactory("request"));
         CompletionService<Void> running = new ExecutorCompletionService<>(pool);
         long deadline = System.nanoTime() + settings.perfDuration.toNanos();
         tasks.forEach(running::submit);
