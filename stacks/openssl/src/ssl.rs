@@ -331,7 +331,11 @@ impl Ssl {
 
     /// Ends a connection well, without waiting for an answer.
     pub fn close(&self) {
-        let flags = u64::from(ffi::SSL_SHUTDOWN_FLAG_RAPID | ffi::SSL_SHUTDOWN_FLAG_NO_BLOCK);
+        // Otherwise OpenSSL waits until the peer has acknowledged the ends of all streams. Who frees the connection before that sends no
+        // CONNECTION_CLOSE, and OpenSSL forbids to resume its session.
+        let flags =
+            ffi::SSL_SHUTDOWN_FLAG_RAPID | ffi::SSL_SHUTDOWN_FLAG_NO_BLOCK | ffi::SSL_SHUTDOWN_FLAG_NO_STREAM_FLUSH;
+        let flags = u64::from(flags);
         // SAFETY: a connection; without arguments the code is 0.
         unsafe {
             ffi::SSL_shutdown_ex(self.0, flags, ptr::null(), 0);
