@@ -38,7 +38,7 @@ impl Network {
         Self { local, peer }
     }
 
-    /// What has arrived, as neqo takes it.
+    /// The datagrams that have arrived, as neqo takes them.
     fn datagrams<'a>(&self, received: &'a mut [Received]) -> impl Iterator<Item = Datagram<&'a mut [u8]>> {
         let Self { local, peer } = *self;
         let datagram = move |Received { ecn, payload }: &'a mut Received| {
@@ -56,7 +56,7 @@ fn push(answer: &mut Answer, datagram: Datagram) -> Result<()> {
     Ok(())
 }
 
-/// Sends what is due. When neqo wants to be called then, if it says so.
+/// Sends what is due. Returns when neqo wants to be called then, if it says so.
 fn flush(answer: &mut Answer, now_ns: u64, mut output: impl FnMut() -> Output) -> Result<Option<u64>> {
     let mut bytes: usize = answer.buffers.iter().map(|buffer| buffer.payload.len()).sum();
     while bytes < MOST_BYTES {

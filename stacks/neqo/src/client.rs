@@ -17,14 +17,14 @@ use neqo_transport::{CloseReason, Connection, EmptyConnectionIdGenerator, Error 
 
 use crate::{handshake::KeyExchange, settings::Settings, transport};
 
-/// How long a handshake may take.
+/// A handshake may take this long.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection and what it is to do.
 pub trait Client {
     /// Takes what has arrived.
     fn take<'a>(&mut self, datagrams: impl IntoIterator<Item = Datagram<&'a mut [u8]>>, now: Instant);
-    /// What to send or to wait for.
+    /// Returns a datagram to send, or how long to wait for the next one.
     fn output(&mut self, now: Instant) -> Output;
     /// True where [`Self::handle`] has something to do.
     fn has_events(&self) -> bool;
@@ -42,7 +42,7 @@ pub trait Client {
     fn session(&mut self, now: Instant) -> Option<ResumptionToken>;
     /// True where the session of another connection was resumed.
     fn is_resumed(&self) -> bool;
-    /// Why the connection ended; `None`: it did not.
+    /// Returns the reason for which the connection ended; `None`: it did not.
     fn end(&self) -> Option<CloseReason>;
     /// Ends the connection well.
     fn close(&mut self, now: Instant);
@@ -76,7 +76,7 @@ pub fn connect(settings: &Settings, local: SocketAddr, remote: SocketAddr) -> Re
     Ok(quic)
 }
 
-/// Why a connection in this state ended; `None`: it did not.
+/// Returns the reason for which a connection in this state ended; `None`: it did not.
 pub fn end_of(state: &State) -> Option<CloseReason> {
     match state {
         State::Closing { error, .. } | State::Draining { error, .. } | State::Closed(error) => Some(error.clone()),
@@ -84,7 +84,7 @@ pub fn end_of(state: &State) -> Option<CloseReason> {
     }
 }
 
-/// In words.
+/// Describes in words why a connection ended.
 pub fn describe(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Transport(TransportError::IdleTimeout) => "idle timeout".to_owned(),

@@ -26,7 +26,7 @@ pub const STORE_BUFFER: usize = 64 * 1024;
 /// The code of a connection that ends well: neither HTTP/0.9 nor perf names one.
 const NO_ERROR: u64 = 0;
 
-/// What the streams carry.
+/// Files or exchanges of perf, which the streams carry.
 enum Application {
     Files(Downloads),
     Perf(Exchanges),

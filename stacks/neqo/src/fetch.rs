@@ -15,7 +15,7 @@ use crate::{
     udp::Socket,
 };
 
-/// How long it may go on without looking whether the time of perf is over.
+/// Longest wait before it looks whether the time of perf is over.
 const PERF_STEP: Duration = Duration::from_millis(10);
 
 /// Fetches and stores.
@@ -35,7 +35,7 @@ pub async fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Fetches `requests` over one connection, resuming `session`. Its own session, where `keep_session` says to wait for one.
+/// Fetches `requests` over one connection, resuming `session`. Returns its own session, where `keep_session` says to wait for one.
 async fn fetch(
     settings: &Settings,
     requests: &[Request],
@@ -102,7 +102,7 @@ async fn drive(
     }
 }
 
-/// Sends what is due. How long to wait then, if neqo says so.
+/// Sends what is due. Returns how long to wait then, if neqo says so.
 async fn flush(client: &mut impl Client, socket: &Socket) -> Result<Option<Duration>> {
     loop {
         match client.output(Instant::now()) {

@@ -145,7 +145,7 @@ fn store(chain: &[CertificateDer], key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What a function of NSS answers: zero is success.
+/// Turns the answer of a function of NSS, of which zero is success, into a result.
 fn check(outcome: c_int, what: &str) -> Result<()> {
     // SAFETY: only reads the error of this thread.
     let error = || unsafe { PR_GetError() };

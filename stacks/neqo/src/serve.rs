@@ -67,7 +67,7 @@ async fn receive(server: &mut impl Server, settings: &Settings, socket: &mut Soc
     }
 }
 
-/// Sends what is due. How long to wait then, if neqo says so.
+/// Sends what is due. Returns how long to wait then, if neqo says so.
 async fn flush(server: &mut impl Server, settings: &Settings, socket: &Socket) -> io::Result<Option<Duration>> {
     loop {
         match server.process(None, transport::clock(settings)) {

@@ -14,7 +14,7 @@ const ANTI_REPLAY: (usize, usize) = (7, 14);
 
 /// Connections and what they carry.
 pub trait Server {
-    /// Takes a datagram, or none. What to send or to wait for.
+    /// Takes a datagram, or none. Returns a datagram to send, or how long to wait for the next one.
     fn process(&mut self, datagram: Option<Datagram<&mut [u8]>>, now: Instant) -> Output;
     /// True where [`Self::handle`] has something to do.
     fn has_events(&self) -> bool;

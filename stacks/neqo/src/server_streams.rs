@@ -36,14 +36,14 @@ pub struct Streams<'a> {
     buffer: Vec<u8>,
 }
 
-/// What happens on one connection.
+/// Requests of one connection, and their answers.
 #[derive(Default)]
 struct Exchanges {
     /// HTTP/0.9 requests that are not whole yet, by stream.
     requests: BTreeMap<u64, Vec<u8>>,
     /// Files that are being sent, by stream.
     bodies: BTreeMap<u64, PartialBody>,
-    /// What there is instead in the test case `perf`.
+    /// Exchanges of the test case `perf`, which has no requests and files.
     answers: Answers,
 }
 

@@ -1,4 +1,4 @@
-//! What this endpoint can do.
+//! The settings that this endpoint supports.
 
 use std::ops::Deref;
 
@@ -15,9 +15,9 @@ use crate::handshake::{self, KeyExchange};
 /// Everything this endpoint was asked to do.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What every stack can be asked for.
+    /// Settings that every stack can be asked for.
     pub contract: quiclab_contract::Settings<CongestionControl>,
-    /// What few can.
+    /// Settings of handshakes, which few stacks have.
     pub handshake: handshake::Handshake,
 }
 
@@ -32,9 +32,9 @@ impl Deref for Settings {
 /// A congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionControl {
-    /// As in `QUICLAB_CCA`.
+    /// Its name in `QUICLAB_CCA`.
     pub name: &'static str,
-    /// As neqo calls it.
+    /// Its name in neqo.
     pub algorithm: CongestionControlAlgorithm,
 }
 
@@ -47,7 +47,7 @@ const SERVER: &[TestCase] = &[Handshake, Transfer, Http3, Retry, ChaCha20, Resum
 const CLIENT: &[TestCase] =
     &[Handshake, Transfer, Http3, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf];
 
-/// What it can do.
+/// The settings that this endpoint supports.
 pub const SUPPORT: Support<CongestionControl> = Support {
     server: SERVER,
     client: CLIENT,
@@ -64,7 +64,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     rules: no_rules,
 };
 
-/// What it can do about handshakes.
+/// The settings of handshakes that this endpoint supports.
 pub const HANDSHAKE: handshake::Support = handshake::Support {
     first_ack: &[],
     default_pto: false,

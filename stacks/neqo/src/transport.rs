@@ -1,4 +1,4 @@
-//! What both roles set of neqo's transport.
+//! The settings of neqo's transport, which both roles share.
 
 use std::{
     cell::RefCell,
@@ -20,7 +20,7 @@ use crate::settings::Settings;
 /// Bytes of a connection ID of a server.
 const CONNECTION_ID: usize = 10;
 
-/// What neqo's own programs add to the clock with which they run a server that accepts early data, see [`clock`].
+/// Time that neqo's own programs add to the clock of a server that accepts early data, see [`clock`].
 pub const ANTI_REPLAY_WINDOW: Duration = Duration::from_secs(10);
 
 /// The time that a server hands to neqo. NSS refuses early data for the first window of its protection against replay, since a server that
@@ -58,7 +58,7 @@ pub fn parameters(settings: &Settings) -> ConnectionParameters {
         .pacing(settings.pacing == Pacing::User)
 }
 
-/// The same for HTTP/3, whose own parameters are neqo's.
+/// The same [`parameters`] for HTTP/3, whose own are neqo's.
 pub fn http_parameters(settings: &Settings) -> Http3Parameters {
     Http3Parameters::default().connection_parameters(parameters(settings))
 }
@@ -71,7 +71,7 @@ pub fn ciphers(settings: &Settings) -> &'static [Cipher] {
     }
 }
 
-/// Where a server's connection IDs come from.
+/// Draws a server's connection IDs.
 pub fn connection_ids() -> Rc<RefCell<dyn ConnectionIdGenerator>> {
     Rc::new(RefCell::new(RandomConnectionIdGenerator::new(CONNECTION_ID)))
 }
