@@ -56,7 +56,7 @@ pub fn differences(
     found
 }
 
-/// By how many packets the longest train of a side is longer than that of the other.
+/// Packets by which the longest train of a side exceeds that of the other.
 fn longer_by(runs: &[&RunRow; 2], side: usize) -> i64 {
     let longest = |side: usize| runs[side].metrics.metrics.train_max_packets.unwrap_or(0) as i64;
     longest(side) - longest(1 - side)
