@@ -11,8 +11,9 @@ from stored import SCHEMA, Fault, as_json, day_of, name_of, read, short_versions
 STUDIES = ("quic-steps", "reacked", "tcp-pacing", "throughput")
 # A model beside that of the files, by study: what its columns begin with, and the setting with which the files were run.
 BESIDE = {"tcp-pacing": ("reno ", "flows.recovery=reno")}
-# How the name of a metric ends, what its values are multiplied by, and the unit that they then have.
+# How the name of a metric ends, what its values are multiplied by, and the unit that they then have; the first that fits.
 UNITS = (
+    ("_share_of_packets", "1", ""),
     ("_ns", "1e-6", "ms"),
     ("_bps", "1e-6", "Mbit/s"),
     ("_packets", "1", "packets"),

@@ -127,6 +127,9 @@ class Claims(unittest.TestCase):
         self.assertEqual(self.cells("expected", "unit", "interval", "runs"), [["below {}", 20], "ms", "several", ["3 × {}", 3]])
         self.assertEqual(self.counted(), ["reacked", 1, 1, 0, 1, 0, 0])
 
+    def test_a_share_of_packets_is_not_counted_in_packets(self):
+        self.assertEqual([claims.values_of([finding(metric=metric)])["unit"] for metric in ("burst_share_of_packets", "drops_packets")], ["", "packets"])
+
     def test_verdicts_are_counted_by_file(self):
         rows = [("`fig1`", "holds"), ("`fig1`", "holds"), ("`fig1`", "**fails** (1 of 2)"), ("`fig2`", "undecided"), ("`fig2`", "not run")]
         self.assertEqual(claims.verdicts(rows, ["fig1"], "here"), "2 hold, 1 fails")
