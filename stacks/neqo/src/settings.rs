@@ -34,7 +34,7 @@ impl Deref for Settings {
 pub struct CongestionControl {
     /// Its name in `QUICLAB_CCA`.
     pub name: &'static str,
-    /// Its name in neqo.
+    /// The variant of neqo's own enumeration that selects it.
     pub algorithm: CongestionControlAlgorithm,
 }
 
