@@ -262,6 +262,9 @@ pub struct CheckArguments {
     /// Count undecided expectations as failed
     #[arg(long)]
     pub strict: bool,
+    /// Succeed where the experiments have no expectations
+    #[arg(long)]
+    pub allow_none: bool,
     /// Print a Markdown table with a row for each expectation
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
@@ -282,7 +285,7 @@ impl CheckArguments {
 
 const CHECK_HELP: &str = "\
 The expectations are the [[expect]] tables of the experiment file: docs/reference/experiment-file.md.
-Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read, or there are no expectations.";
+Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read, or there are no expectations and --allow-none is not given.";
 
 /// Arguments of `quiclab diff`.
 #[derive(Debug, Args)]

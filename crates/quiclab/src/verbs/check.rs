@@ -33,11 +33,12 @@ pub enum Form {
     Json,
 }
 
-/// Judges the expectations of all results below some folders. Returns how many do not hold, at most [`MOST_FAILURES`].
+/// Judges the expectations of all results below some folders. Returns how many do not hold, at most [`MOST_FAILURES`]. With `strict`
+/// undecided ones count; with `allow_none` there may be none.
 ///
 /// # Errors
-/// Where there are no results or no expectations about them, or a record cannot be read.
-pub fn check(folders: &[PathBuf], strict: bool, form: Form) -> Result<u8> {
+/// Where there are no results, no expectations about them that must be there, or a record that cannot be read.
+pub fn check(folders: &[PathBuf], strict: bool, allow_none: bool, form: Form) -> Result<u8> {
     let mut places = Vec::new();
     for folder in folders {
         places.extend(find_results(folder)?);
@@ -91,9 +92,12 @@ pub fn check(folders: &[PathBuf], strict: bool, form: Form) -> Result<u8> {
     } else {
         output::print(&(counts.in_words() + "\n"))?;
     }
-    if counts.all == 0 {
+    if counts.all == 0 && !allow_none {
         // A gate that judges nothing must not let everything pass.
-        bail!("found no expectations about these runs, expected at least one [[expect]] in the experiment's file");
+        bail!(
+            "found no expectations about these runs, expected at least one [[expect]] in the experiment's file\n\
+             hint: docs/reference/experiment-file.md tells how to write one; --allow-none accepts results without"
+        );
     }
     Ok(counts.wrong.min(MOST_FAILURES) as u8)
 }

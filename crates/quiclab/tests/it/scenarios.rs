@@ -154,6 +154,8 @@ fn a_check_of_nothing_is_an_error() {
         let result = output_of(quiclab().arg("check").arg(files.out("out")).args(form));
         assert_eq!(result.status, Some(125), "{}", result.output);
         assert!(result.errors.contains("found no expectations about these runs"), "{}", result.errors);
+        let result = output_of(quiclab().arg("check").arg(files.out("out")).args(form).arg("--allow-none"));
+        assert_eq!(result.status, Some(0), "{}", result.errors);
     }
 }
 
