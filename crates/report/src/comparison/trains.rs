@@ -56,8 +56,10 @@ pub struct SeenTrain {
     pub congestion_window_bytes: Option<u64>,
     /// The pacing rate by the server's log.
     pub pacing_rate_bps: Option<u64>,
-    /// Cause and evidence by the analysis of bursts; `None` for a train that it does not list.
-    pub cause: Option<String>,
+    /// The cause by the analysis of bursts; `None` for a train that it does not list.
+    pub cause: Option<BurstCause>,
+    /// What speaks for that cause, in words and numbers.
+    pub evidence: Option<String>,
 }
 
 impl TrainDifference {
@@ -72,10 +74,10 @@ impl TrainDifference {
     }
 
     /// Cause and evidence of the train, where it is the longest of the burstier side and the analysis of bursts knows them.
-    pub(super) fn cause_of_longest(&self) -> Option<&str> {
+    pub(super) fn cause_of_longest(&self) -> Option<String> {
         let side = &self.sides[usize::from(self.has == "B")];
-        let is_known = |cause: &&str| !cause.starts_with(BurstCause::Unknown.name());
-        side.cause.as_deref().filter(is_known).filter(|_| self.shown == ShownTrain::LongestOfBurstier)
+        let is_told = self.shown == ShownTrain::LongestOfBurstier && side.cause != Some(BurstCause::Unknown);
+        side.cause_in_words().filter(|_| is_told)
     }
 
     /// Which train this is, in words.
@@ -91,6 +93,11 @@ impl TrainDifference {
 }
 
 impl SeenTrain {
+    fn cause_in_words(&self) -> Option<String> {
+        let cause = self.cause?.name();
+        Some(self.evidence.as_ref().map_or_else(|| cause.to_owned(), |evidence| format!("{cause}: {evidence}")))
+    }
+
     /// The train in a line.
     pub(super) fn in_words(&self) -> String {
         let milliseconds = |time: u64| format!("{:.3} ms", time as f64 / 1e6);
@@ -122,7 +129,7 @@ impl SeenTrain {
             Some(rate) => drop(write!(text, "; pacing rate {:.3} Mbit/s", rate as f64 / 1e6)),
             None => text.push_str("; no pacing rate logged"),
         }
-        if let Some(cause) = &self.cause {
+        if let Some(cause) = self.cause_in_words() {
             let _ = write!(text, "; {cause}");
         }
         text

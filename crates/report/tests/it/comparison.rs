@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{failure, side};
-use quiclab_metrics::Withheld;
+use quiclab_metrics::{BurstCause, Withheld};
 use quiclab_report::{
     Comparison, ConditionOutcome, Question, ReportInput, SeenTrain, ShownTrain, TrainDifference,
     render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
@@ -285,9 +285,9 @@ fn conditions_of_a_pair_with_other_settings_are_not_measured() {
 
 #[test]
 fn the_verdict_has_the_cause_of_the_longest_train_of_the_burstier_side() {
-    let of_longest = |cause: &str, shown: ShownTrain| {
+    let of_longest = |cause: BurstCause, shown: ShownTrain| {
         let mut comparison = compared(&side(&QUIET, &[]), &side(&QUIET, &[]), &[]);
-        let seen = |packets, cause: Option<&str>| SeenTrain {
+        let seen = |packets, cause: Option<BurstCause>| SeenTrain {
             packets,
             bytes: 1200 * packets,
             time_ns: 341_306_000,
@@ -298,7 +298,8 @@ fn the_verdict_has_the_cause_of_the_longest_train_of_the_burstier_side() {
             bytes_in_flight: None,
             congestion_window_bytes: None,
             pacing_rate_bps: None,
-            cause: cause.map(str::to_owned),
+            cause,
+            evidence: cause.map(|_| "ACKs of 30 packets during it".to_owned()),
         };
         comparison.explain(vec![TrainDifference {
             label: comparison.verdict[0].label.clone(),
@@ -310,13 +311,13 @@ fn the_verdict_has_the_cause_of_the_longest_train_of_the_burstier_side() {
         }]);
         (comparison.verdict[0].text.clone(), render_comparison_terminal(&comparison, None))
     };
-    let (verdict, text) = of_longest("ACK: ACKs of 30 packets during it", ShownTrain::LongestOfBurstier);
+    let (verdict, text) = of_longest(BurstCause::Ack, ShownTrain::LongestOfBurstier);
     assert!(verdict.ends_with("; the longest train of B: ACK: ACKs of 30 packets during it"), "{verdict}");
     assert!(text.contains("seed 1: the longest train of B, which is burstier, and the same packets"), "{text}");
     assert!(text.contains("30 packets (36000 bytes) in one train at 341.306 ms, from packet 833 on"), "{text}");
-    let (verdict, _) = of_longest("unknown: nothing explains it", ShownTrain::LongestOfBurstier);
+    let (verdict, _) = of_longest(BurstCause::Unknown, ShownTrain::LongestOfBurstier);
     assert!(!verdict.contains("the longest train"), "{verdict}");
-    let (verdict, text) = of_longest("ACK: ACKs of 30 packets", ShownTrain::FirstOnOneSide);
+    let (verdict, text) = of_longest(BurstCause::Ack, ShownTrain::FirstOnOneSide);
     assert!(!verdict.contains("the longest train"), "{verdict}");
     assert!(text.contains("the first long train that B has and the other does not"), "{text}");
 }

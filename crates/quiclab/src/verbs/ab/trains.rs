@@ -101,7 +101,7 @@ fn shown(record: &Record, train: &Train) -> Result<SeenTrain> {
         Some(number) => logged(record, number)?,
         None => Logged::default(),
     };
-    let cause = record.metrics.distributions.bursts.iter().find(|burst| burst.start_ns == train.start_ns);
+    let burst = record.metrics.distributions.bursts.iter().find(|burst| burst.start_ns == train.start_ns);
     Ok(SeenTrain {
         packets: train.packets,
         bytes: train.bytes,
@@ -113,7 +113,8 @@ fn shown(record: &Record, train: &Train) -> Result<SeenTrain> {
         bytes_in_flight: train.bytes_in_flight,
         congestion_window_bytes: logged.congestion_window_bytes,
         pacing_rate_bps: logged.pacing_rate_bps,
-        cause: cause.map(|burst| format!("{}: {}", burst.cause.name(), burst.evidence)),
+        cause: burst.map(|burst| burst.cause),
+        evidence: burst.map(|burst| burst.evidence.clone()),
     })
 }
 
