@@ -53,6 +53,24 @@ pub struct Metric {
     pub is_primary: bool,
 }
 
+/// Difference of two shares that matters: one of a hundred packets.
+const SHARE_THAT_MATTERS: f64 = 0.01;
+/// Difference of two means that matters, as a share of the first.
+const CHANGE_THAT_MATTERS: f64 = 0.01;
+
+impl Metric {
+    /// Whether two means, in the unit of the metric, differ by as much as matters to people: shares by one hundredth, counts of packets by one
+    /// packet and one percent, everything else by one percent of `one`. In virtual time far smaller differences are shown to be there.
+    pub fn matters(&self, one: f64, other: f64) -> bool {
+        let difference = (other - one).abs();
+        match self.unit {
+            "0 to 1" => difference >= SHARE_THAT_MATTERS,
+            "packets" => difference >= 1.0 && difference >= one.abs() * CHANGE_THAT_MATTERS,
+            _ => difference > 0.0 && difference >= one.abs() * CHANGE_THAT_MATTERS,
+        }
+    }
+}
+
 /// Declares `Metrics`, with one field per metric and those of the phases, and `METRICS`. Each entry is
 /// `name: type { unit, about, better, step, [judged: by_default,] needs, null }` with its definition as a comment.
 macro_rules! metrics {
@@ -155,6 +173,16 @@ mod tests {
         assert!(find_metric("train_max_packets").unwrap().is_primary);
         assert_eq!(find_metric("slow_start_duration_ns").unwrap().better, Better::Neither);
         assert_eq!(find_metric("steady_nothing"), None);
+    }
+
+    #[test]
+    fn what_matters_depends_on_the_unit() {
+        let matters = |name: &str, one, other| find_metric(name).unwrap().matters(one, other);
+        assert!(!matters("rtt_p95_ns", 58.0e6, 58.06e6) && matters("rtt_p95_ns", 58.0e6, 58.6e6));
+        assert!(!matters("gap_share_below_100us", 0.002, 0.009) && matters("gap_share_below_100us", 0.002, 0.013));
+        assert!(!matters("train_max_packets", 10.0, 10.8) && matters("train_max_packets", 10.0, 11.0));
+        assert!(!matters("drops_packets", 300.0, 302.0) && matters("drops_packets", 0.0, 1.0));
+        assert!(!matters("goodput_wire_bps", 0.0, 0.0) && matters("goodput_wire_bps", 0.0, 1.0));
     }
 
     #[test]

@@ -22,5 +22,5 @@ pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
 pub use measure::{Change, DifferenceNumbers, Row, SideNumbers};
 pub use result::{Comparison, Pair, Verdict};
-pub use terminal::render_comparison_terminal;
+pub use terminal::{Lines, Tone, render_comparison_terminal};
 pub use trains::{SeenTrain, ShownTrain, TrainDifference};

@@ -52,9 +52,9 @@ pub use any_report::{AnyReport, group_key};
 pub use bars::{Bars, render_bars_svg};
 pub use columns::metric_names;
 pub use comparison::{
-    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,
-    ShownTrain, SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
-    render_comparison_terminal, settings_key,
+    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Lines, Pair, Question, Row,
+    SeenTrain, ShownTrain, SideNumbers, Tone, TrainDifference, Verdict, render_comparison_html,
+    render_comparison_markdown, render_comparison_terminal, settings_key,
 };
 pub use curves::{Curves, render_curves_svg};
 pub use figures::render_figures;

@@ -101,6 +101,7 @@ impl JudgeOptions {
             conditions: self.fail_if,
             metrics: self.metrics,
             strict: self.strict,
+            all: self.all,
             html: self.html,
             markdown: self.markdown,
             json: self.output.json,
@@ -134,6 +135,9 @@ pub struct JudgeOptions {
     /// Count undecided conditions as failed
     #[arg(long)]
     pub strict: bool,
+    /// Show every metric, with its interval and the probability of chance
+    #[arg(long)]
+    pub all: bool,
     /// Write an HTML page with figures
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -17,6 +17,8 @@ pub struct JudgeSettings {
     pub html: Option<PathBuf>,
     /// The file of a Markdown text; `-` is standard output instead of the tables.
     pub markdown: Option<PathBuf>,
+    /// The tables have every metric.
+    pub all: bool,
     /// JSON is printed instead of tables.
     pub json: bool,
 }

@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use anstyle::{AnsiColor, Color, Style};
 use anyhow::{Context, Result};
 use comfy_table::{ContentArrangement, Table, presets};
 use quiclab_units::shown_lines;
@@ -24,6 +25,25 @@ pub fn tell_line(text: &str) {
 pub fn print(text: &str) -> Result<()> {
     let mut output = io::stdout().lock();
     match output.write_all(shown_lines(text).as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("standard output"),
+    }
+}
+
+/// Prints lines, each with its colour where standard output is a terminal that has them and NO_COLOR is not set.
+///
+/// # Errors
+/// Where one cannot be written.
+pub fn print_lines<'a>(lines: impl Iterator<Item = (Option<AnsiColor>, &'a str)>) -> Result<()> {
+    let mut output = anstream::stdout().lock();
+    let write = || -> io::Result<()> {
+        for (colour, line) in lines {
+            let style = Style::new().fg_color(colour.map(Color::Ansi));
+            writeln!(output, "{style}{}{style:#}", shown_lines(line))?;
+        }
+        output.flush()
+    };
+    match write() {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("standard output"),
     }

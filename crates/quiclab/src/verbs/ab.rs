@@ -1,5 +1,6 @@
 //! `quiclab ab`
 
+mod command;
 mod failures;
 mod interim_analyses;
 mod notes;
@@ -86,6 +87,7 @@ pub fn ab(settings: &AbSettings) -> Result<u8> {
         metrics: settings.judge.metrics.clone(),
         alpha: ALPHA,
         not_judged: BTreeMap::new(),
+        command: command::command_line(settings),
     };
     let pairing = bench.pairing()?;
     // Nothing that is refused leaves a folder.

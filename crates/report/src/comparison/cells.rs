@@ -43,6 +43,14 @@ impl Row {
         relative.map_or_else(|| NOTHING.to_owned(), percent)
     }
 
+    /// How far from A the interval of the difference reaches, as a share of A; `None` where it has no interval or A is 0.
+    pub(super) fn most_relative(&self) -> Option<f64> {
+        let difference = self.difference.as_ref()?;
+        let (low, high) = difference.interval?;
+        let mean = difference.means[0].abs();
+        (mean != 0.0).then(|| low.abs().max(high.abs()) / mean)
+    }
+
     /// The corrected p-value.
     pub(super) fn p_cell(&self) -> String {
         let corrected = self.difference.as_ref().and_then(|difference| difference.p_corrected);

@@ -9,6 +9,7 @@ use super::{
     condition::{Condition, ConditionOutcome, Judgement},
     measure::{Row, Values},
     result::{Comparison, Failures, Pair, Verdict},
+    verdict::answer,
 };
 use crate::{
     columns::{COLUMNS, Column},
@@ -22,8 +23,10 @@ use crate::{
 /// Below this chance of being as uneven, failures of the two sides differ; not shared among looks or conditions, since missing a difference is
 /// the worse error here.
 const FAILURE_ALPHA: f64 = 0.05;
+/// What is said of two sides that are the same bytes.
+const SAME: &str = "A and B are the same";
 /// Version of the layout of the JSON.
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 
 /// What makes runs of one side comparable with runs of the other: the same key.
 pub type Key<'a> = &'a dyn Fn(&Settings) -> String;
@@ -41,6 +44,8 @@ pub struct Question {
     pub alpha: f64,
     /// Pairs, by their key, whose conditions are not judged, and why.
     pub not_judged: BTreeMap<String, String>,
+    /// The command that asks it again.
+    pub command: String,
 }
 
 impl Comparison {
@@ -80,7 +85,7 @@ impl Comparison {
         for is_primary in [true, false] {
             correct(&mut pairs, is_primary, alpha);
         }
-        let verdict = pairs.iter().map(|pair| Verdict::of(pair, &failures)).collect();
+        let verdict: Vec<_> = pairs.iter().map(|pair| Verdict::of(pair, &failures)).collect();
         let lonely = |side: usize| -> Vec<String> {
             let is_paired = |group: &&Group| paired.iter().any(|pair| std::ptr::eq(pair[side], *group));
             groups[side].iter().filter(|group| !is_paired(group)).map(|group| group.label.clone()).collect()
@@ -97,7 +102,10 @@ impl Comparison {
             schema: SCHEMA,
             names: question.names.clone(),
             made_by: [made_by(one), made_by(other)],
+            made_with: [made_with(one), made_with(other)],
+            command: question.command.clone(),
             alpha,
+            answer: answer(&verdict),
             notes,
             verdict,
             conditions,
@@ -115,13 +123,16 @@ impl Comparison {
             schema: SCHEMA,
             names: question.names.clone(),
             made_by: Default::default(),
+            made_with: Default::default(),
+            command: question.command.clone(),
             alpha: question.alpha,
             notes: vec![
                 "A and B consist of the same bytes and have the same settings: every run would be the same, so \
                  nothing was run"
                     .to_owned(),
             ],
-            verdict: vec![Verdict { label: label.to_owned(), text: "A and B are the same".to_owned() }],
+            answer: SAME.to_owned(),
+            verdict: vec![Verdict::without_clauses(label, SAME.to_owned())],
             conditions: question.conditions.iter().map(|condition| condition.outcome_of_the_same(label)).collect(),
             failures: Failures { p: 1.0, ..Failures::default() },
             pairs: Vec::new(),
@@ -190,6 +201,7 @@ impl Pair {
         Self {
             label: if left.len() > right.len() { left.clone() } else { right.clone() },
             key,
+            network: network(groups[0].settings),
             runs: groups.map(|group| group.runs.len()),
             common_seeds,
             is_paired,
@@ -242,6 +254,37 @@ impl Failures {
             ..judgement
         }
     }
+}
+
+/// What was transferred, and over which path.
+fn network(settings: &Settings) -> String {
+    format!("{} over {}", settings.workload.size, settings.path.described())
+}
+
+/// The versions behind the runs, each once: those of both endpoints, then of what surrounds them.
+fn made_with(input: &ReportInput) -> Vec<String> {
+    const KEYS: [(&str, &str); 7] = [
+        ("server.version", "server"),
+        ("client.version", "client"),
+        ("server.files", "files of the server"),
+        ("testbed", "testbed"),
+        ("kernel", "kernel"),
+        ("qemu", ""),
+        ("quiclab", "quiclab"),
+    ];
+    /// Digits of a hash that tell two builds apart.
+    const HASH_DIGITS: usize = 12;
+    let mut texts = Vec::new();
+    for (key, words) in KEYS {
+        for version in input.runs.iter().filter_map(|row| row.versions.get(key)) {
+            let shown = if key.ends_with(".files") { version.get(..HASH_DIGITS).unwrap_or(version) } else { version };
+            let text = format!("{words} {shown}").trim_start().to_owned();
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+    }
+    texts
 }
 
 fn made_by(input: &ReportInput) -> String {

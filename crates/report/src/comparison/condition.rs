@@ -1,6 +1,6 @@
 //! What must not be true of B beside A: `train_max_packets > 1.05x`.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use quiclab_metrics::{Estimate, find_metric};
 use serde::Serialize;
@@ -194,6 +194,12 @@ impl ConditionOutcome {
             ConditionOutcome::Undecided => "undecided",
             ConditionOutcome::NotMeasured => "NOT MEASURED",
         }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(&self.text)
     }
 }
 

@@ -46,7 +46,11 @@ pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportI
             }
         }
         section.verdict {
-            @for verdict in &comparison.verdict { p { strong { (verdict.label) } ": " (verdict.text) } }
+            p { strong { (comparison.answer) } }
+            @for verdict in &comparison.verdict {
+                @if comparison.verdict.len() > 1 { p { strong { (verdict.label) } ": " (verdict.text) } }
+                @if let Some(why) = &verdict.why { p { "Why: " (why) } }
+            }
             @for note in &comparison.notes { p.note { (note) } }
         }
         (failures(comparison))
@@ -196,7 +200,8 @@ fn how_to_read(comparison: &Comparison) -> Markup {
              Each interval is for a single metric. The p-values of the metrics in the first table of each pair are \
              corrected together by Holm's method, and those of all other metrics separately: below " (comparison.alpha)
             " a difference counts as shown. \"Would have been seen\" is the smallest true change that four of five \
-             comparisons like this one would show."
+             comparisons like this one would show. A difference that is shown and \"too small to matter\" is below one \
+             hundredth for shares, one packet or one percent for packets, and one percent for everything else."
         }
     }
 }

@@ -2,18 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::{result::Comparison, words};
+use super::{
+    measure::Row,
+    result::{Comparison, Pair},
+    words,
+};
 use crate::{markdown::text::escaped, squares::picture};
 
-/// The verdict, the conditions, and for each pair a table of five columns and a picture of its trains.
+/// The answer, the conditions, and for each pair a table of five columns and a picture of its trains; then, folded, what a reader needs to do it
+/// again and what else differs.
 pub fn render_comparison_markdown(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
     let mut text = format!("### quiclab: {} against {}\n\n", escaped(b), escaped(a));
+    let _ = writeln!(text, "**{}**\n", escaped(&comparison.answer));
+    for verdict in &comparison.verdict {
+        if comparison.verdict.len() > 1 {
+            let _ = writeln!(text, "**{}**: {}\n", escaped(&verdict.label), escaped(&verdict.text));
+        }
+        if let Some(why) = &verdict.why {
+            let _ = writeln!(text, "Why: {}\n", escaped(why));
+        }
+    }
     for note in &comparison.notes {
         let _ = writeln!(text, "{}\n", escaped(note));
-    }
-    for verdict in &comparison.verdict {
-        let _ = writeln!(text, "**{}**: {}\n", escaped(&verdict.label), escaped(&verdict.text));
     }
     if let Some(failures) = comparison.failures.in_words() {
         let _ = writeln!(text, "**Failed runs**: {failures}\n");
@@ -29,23 +40,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
         );
     }
     for pair in &comparison.pairs {
-        let level = words::level(comparison.alpha);
-        let _ = writeln!(text, "\n| {} | A | B | B \u{2212} A ({level} interval) | outcome |", escaped(&pair.label));
-        text.push_str("|---|--:|--:|--:|---|\n");
-        for row in pair.metrics.iter().filter(|row| row.is_primary) {
-            let p = row.difference.as_ref().and_then(|difference| difference.p_corrected);
-            let p = p.filter(|_| row.change.is_shown()).map_or_else(String::new, |p| format!(", {}", words::p(p)));
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | {} | {}{} |",
-                row.heading,
-                row.cell(&row.a),
-                row.cell(&row.b),
-                row.difference_cell(),
-                row.outcome_cell(),
-                escaped(&p)
-            );
-        }
+        text.push_str(&table(pair, comparison.alpha, &|row| row.is_primary));
         let [mix_a, mix_b] = pair.mixes;
         text.push_str(&picture(&[("A", mix_a), ("B", mix_b)]));
         let [of_a, of_b] = pair.runs;
@@ -55,6 +50,61 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
         for label in alone {
             let _ = writeln!(text, "\nOnly in {letter}: {}", escaped(label));
         }
+    }
+    text.push_str("\n<details><summary>What was measured, and how to do it again</summary>\n\n");
+    let _ = writeln!(text, "```sh\n{}\n```\n", comparison.command.replace('`', ""));
+    for pair in &comparison.pairs {
+        let _ = writeln!(text, "- {}: {}", escaped(&pair.label), escaped(&pair.network));
+    }
+    for (letter, versions) in ["A", "B"].into_iter().zip(&comparison.made_with) {
+        if !versions.is_empty() {
+            let _ = writeln!(text, "- {letter}: {}", escaped(&versions.join(", ")));
+        }
+    }
+    text.push_str("\n</details>\n");
+    let others: Vec<_> = comparison
+        .pairs
+        .iter()
+        .map(|pair| table(pair, comparison.alpha, &|row| !row.is_primary && row.change.is_shown()))
+        .collect();
+    if others.iter().any(|table| !table.is_empty()) {
+        let _ =
+            writeln!(text, "\n<details><summary>Other metrics that differ</summary>\n{}\n</details>", others.concat());
+    }
+    if !comparison.trains.is_empty() {
+        text.push_str("\n<details><summary>A train that shows it</summary>\n\n");
+        for train in &comparison.trains {
+            for paragraph in train.in_words() {
+                let _ = writeln!(text, "{}\n", escaped(&paragraph));
+            }
+        }
+        text.push_str("</details>\n");
+    }
+    text
+}
+
+/// The metrics of a pair that are asked for; empty where there are none.
+fn table(pair: &Pair, alpha: f64, is_in: &dyn Fn(&Row) -> bool) -> String {
+    let rows: Vec<_> = pair.metrics.iter().filter(|row| is_in(row)).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let level = words::level(alpha);
+    let mut text = format!("\n| {} | A | B | B \u{2212} A ({level} interval) | outcome |\n", escaped(&pair.label));
+    text.push_str("|---|--:|--:|--:|---|\n");
+    for row in rows {
+        let p = row.difference.as_ref().and_then(|difference| difference.p_corrected);
+        let p = p.filter(|_| row.change.is_shown()).map_or_else(String::new, |p| format!(", {}", words::p(p)));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {}{} |",
+            row.heading,
+            row.cell(&row.a),
+            row.cell(&row.b),
+            row.difference_cell(),
+            row.outcome_cell(),
+            escaped(&p)
+        );
     }
     text
 }

@@ -84,6 +84,8 @@ pub enum Change {
     Higher,
     /// A difference is shown: less, of a metric that has no better direction.
     Lower,
+    /// A difference is shown, and is too small to matter.
+    Small,
     /// The metric is equal in every pair.
     Same,
     /// No difference is shown.
@@ -260,6 +262,8 @@ impl Row {
             Change::Same
         } else if p_corrected > alpha {
             Change::NoneShown
+        } else if !find_metric(self.metric).is_none_or(|facts| facts.matters(mean, mean + difference.mean)) {
+            Change::Small
         } else {
             match (self.better, difference.mean > 0.0) {
                 (Better::Neither, true) => Change::Higher,
@@ -284,6 +288,7 @@ impl Change {
             Change::Worse => "worse",
             Change::Higher => "higher",
             Change::Lower => "lower",
+            Change::Small => "too small to matter",
             Change::Same => "the same in every run",
             Change::NoneShown => "no difference shown",
             Change::Unknown => "too few runs with a value",

@@ -7,6 +7,7 @@ use super::{
     condition::{ConditionOutcome, Judgement},
     measure::{Change, Row},
     trains::TrainDifference,
+    verdict::{Clause, OF_TRAINS, answer},
     words,
 };
 use crate::figures::train_mix::Mix;
@@ -19,8 +20,14 @@ pub struct Comparison {
     pub names: [String; 2],
     /// Experiment and command of each.
     pub made_by: [String; 2],
+    /// The versions that A and B were measured with.
+    pub made_with: [Vec<String>; 2],
+    /// The command that makes the comparison again.
+    pub command: String,
     /// The level of p-values, and one minus that of intervals.
     pub alpha: f64,
+    /// The answer, in a line: the verdict, or how many settings have which.
+    pub answer: String,
     /// What is to be said first, such as what differs beside what was meant to.
     pub notes: Vec<String>,
     /// The verdict, in a sentence for each pair.
@@ -62,6 +69,8 @@ pub struct Pair {
     /// The key of the settings, by which the runs were paired.
     #[serde(skip)]
     pub key: String,
+    /// What was transferred, and over which path: of A.
+    pub network: String,
     /// Runs of A and of B.
     pub runs: [usize; 2],
     /// Seeds that both have a run of.
@@ -86,13 +95,23 @@ pub struct Verdict {
     pub label: String,
     /// The sentence.
     pub text: String,
+    /// Why the longest train of the burstier side is so long; `None` where that is not known.
+    pub why: Option<String>,
+    #[serde(skip)]
+    pub(super) clauses: Vec<Clause>,
+    #[serde(skip)]
+    pub(super) rest: Vec<String>,
 }
 
 impl Pair {
-    /// Which side the verdict calls burstier, at least in one respect: 1 for B, 0 for A. B comes first, as it is B that is asked about.
+    /// Which side the verdict calls burstier, at least in one respect: 1 for B, 0 for A. Trains decide where they differ. B comes first, as it
+    /// is B that is asked about.
     pub fn burstier(&self) -> Option<usize> {
-        let pacing = || self.metrics.iter().filter(|row| row.is_primary && row.theme == Theme::Pacing);
-        let is_shown = |change: Change| pacing().any(|row| row.change == change);
+        let pacing = self.metrics.iter().filter(|row| row.is_primary && row.theme == Theme::Pacing);
+        let shown: Vec<_> = pacing.filter(|row| row.change.is_shown()).collect();
+        let of_trains: Vec<_> = shown.iter().copied().filter(|row| OF_TRAINS.contains(&row.metric)).collect();
+        let deciding = if of_trains.is_empty() { shown } else { of_trains };
+        let is_shown = |change: Change| deciding.iter().any(|row| row.change == change);
         if is_shown(Change::Worse) { Some(1) } else { is_shown(Change::Better).then_some(0) }
     }
 }
@@ -102,10 +121,11 @@ impl Comparison {
     pub fn explain(&mut self, trains: Vec<TrainDifference>) {
         for train in &trains {
             let verdict = self.verdict.iter_mut().find(|verdict| verdict.label == train.label);
-            if let Some((verdict, cause)) = verdict.zip(train.cause_of_longest()) {
-                verdict.text.push_str(&format!("; the longest train of {}: {cause}", train.has));
+            if let Some((verdict, longest)) = verdict.zip(train.longest()) {
+                verdict.explain(&longest);
             }
         }
+        self.answer = answer(&self.verdict);
         self.trains = trains;
     }
 

@@ -1,100 +1,226 @@
-//! A comparison in the terminal.
+//! A comparison in the terminal: the answer first.
 
-use std::fmt::Write as _;
+use std::fmt;
+
+use textwrap::{Options, WordSeparator, WrapAlgorithm, fill};
 
 use super::{
+    condition::ConditionOutcome,
     measure::{Change, Row},
     result::{Comparison, Pair},
     words,
 };
 use crate::terminal::table::{DEFAULT_WIDTH, table};
 
-/// Verdict and conditions first, then a table for each pair; lines are at most `width` columns wide where the words allow it.
-pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>) -> String {
-    let mut text = String::new();
+/// Columns of the text where standard output is no terminal.
+const USUAL_WIDTH: u16 = 80;
+/// Most metrics of a table that is not asked to have all.
+const MOST_ROWS: usize = 8;
+
+/// What a line says of B, for whoever gives it a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Something better, or a condition that passes.
+    Good,
+    /// Something worse, or a condition that fails.
+    Bad,
+    /// Neither.
+    Plain,
+}
+
+/// A comparison as lines, each with its tone.
+#[derive(Clone, Debug)]
+pub struct Lines(pub Vec<(Tone, String)>);
+
+impl fmt::Display for Lines {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.iter().try_for_each(|(_, line)| writeln!(formatter, "{line}"))
+    }
+}
+
+impl Lines {
+    fn add(&mut self, tone: Tone, text: &str) {
+        self.0.extend(text.lines().map(|line| (tone, line.to_owned())));
+    }
+
+    fn empty(&mut self) {
+        self.0.push((Tone::Plain, String::new()));
+    }
+}
+
+/// The answer, then what decides it, then a table for each pair: at most eight rows, or with `all` every metric. Lines are at most `width`
+/// columns wide where the words allow it; with `all` a table takes what it needs.
+pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, all: bool) -> Lines {
+    let columns = width.unwrap_or(USUAL_WIDTH);
+    let mut lines = Lines(Vec::new());
+    let wrapped = |text: &str, indent: usize| wrap(text, columns, indent);
+    let is_single = comparison.verdict.len() == 1;
+    lines.add(Tone::Plain, &wrapped(&comparison.answer, 0));
+    for verdict in &comparison.verdict {
+        if !is_single {
+            lines.add(Tone::Plain, &wrapped(&format!("{}: {}", verdict.label, verdict.text), 2));
+        }
+        if let Some(why) = &verdict.why {
+            lines.add(Tone::Plain, &wrapped(&format!("  why: {why}"), 7));
+        }
+    }
+    lines.empty();
     for (letter, name) in ["A", "B"].into_iter().zip(&comparison.names) {
-        let _ = writeln!(text, "{letter}  {name}");
+        lines.add(Tone::Plain, &format!("{letter}  {name}"));
     }
     for note in &comparison.notes {
-        let _ = writeln!(text, "{note}");
-    }
-    text.push('\n');
-    for verdict in &comparison.verdict {
-        let _ = writeln!(text, "{}: {}", verdict.label, verdict.text);
+        lines.add(Tone::Plain, &wrapped(note, 2));
     }
     if let Some(failures) = comparison.failures.in_words() {
-        let _ = writeln!(text, "FAILED RUNS: {failures}");
+        lines.add(Tone::Bad, &wrapped(&format!("FAILED RUNS: {failures}"), 2));
         for (letter, messages) in ["A", "B"].into_iter().zip(&comparison.failures.messages) {
             for (record, message) in messages {
-                let _ = writeln!(text, "  {letter}  {record}: {message}");
+                lines.add(Tone::Plain, &format!("  {letter}  {record}: {message}"));
             }
         }
     }
     for judgement in &comparison.conditions {
-        let _ = writeln!(
-            text,
-            "{:<12}  fail if {} ({})\n{:14}{}",
-            judgement.outcome.word(),
-            judgement.condition,
-            judgement.label,
-            "",
-            judgement.numbers
-        );
+        let tone = match judgement.outcome {
+            ConditionOutcome::Passes => Tone::Good,
+            ConditionOutcome::Fails | ConditionOutcome::NotMeasured => Tone::Bad,
+            ConditionOutcome::Undecided => Tone::Plain,
+        };
+        let word = judgement.outcome.word();
+        lines.add(tone, &format!("{word:<12}  fail if {} ({})", judgement.condition, judgement.label));
+        lines.add(Tone::Plain, &wrapped(&format!("{:14}{}", "", judgement.numbers), 14));
     }
     for pair in &comparison.pairs {
-        text.push_str(&pair_in_words(pair, comparison.alpha, width));
-    }
-    if !comparison.trains.is_empty() {
-        text.push('\n');
+        lines.empty();
+        if all {
+            lines.add(Tone::Plain, &everything(pair, comparison.alpha, width));
+        } else {
+            short_table(&mut lines, pair, columns);
+        }
     }
     for train in &comparison.trains {
-        text.push_str(&train.in_words());
+        lines.empty();
+        for (place, paragraph) in train.in_words().iter().enumerate() {
+            lines.add(Tone::Plain, &wrapped(paragraph, if place == 0 { 2 } else { 5 }));
+        }
     }
     for (letter, alone) in ["A", "B"].into_iter().zip(&comparison.only_in) {
         for label in alone {
-            let _ = writeln!(text, "\nonly in {letter}: {label}");
+            lines.add(Tone::Plain, &format!("\nonly in {letter}: {label}"));
         }
     }
-    text
+    lines
 }
 
-fn pair_in_words(pair: &Pair, alpha: f64, width: Option<u16>) -> String {
+/// A paragraph of at most so many columns, in which every line but the first is indented. Words are not broken: a path can be copied.
+fn wrap(text: &str, columns: u16, indent: usize) -> String {
+    let indent = " ".repeat(indent);
+    let options = Options::new(usize::from(columns))
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    fill(text, options)
+}
+
+/// The metrics of the verdict: means, the change and what became of it.
+fn short_table(lines: &mut Lines, pair: &Pair, columns: u16) {
     let [a, b] = pair.runs;
-    let mut text = format!("\n{}: {a} runs of A, {b} of B, {}\n", pair.label, pair.how_compared());
-    let rows: Vec<_> = pair.metrics.iter().filter(|row| row.is_primary).map(cells).collect();
+    let heading = format!("{}: {a} runs of A, {b} of B, {}", pair.label, pair.how_compared());
+    lines.add(Tone::Plain, &wrap(&heading, columns, 2));
+    let primary = || pair.metrics.iter().filter(|row| row.is_primary);
+    // What differs has precedence where there are too many; the order stays that of all tables.
+    let spare = MOST_ROWS.saturating_sub(primary().filter(|row| row.change.is_shown()).count());
+    let mut unshown = 0;
+    let is_in = |row: &&Row| {
+        unshown += usize::from(!row.change.is_shown());
+        row.change.is_shown() || unshown <= spare
+    };
+    let rows: Vec<_> = primary().filter(is_in).take(MOST_ROWS).collect();
+    let cells: Vec<_> = rows.iter().map(|row| short_cells(row)).collect();
+    let headings = ["", "A", "B", "change", ""].map(str::to_owned);
+    let width = |column: usize| cells.iter().chain([&headings]).map(|row| row[column].chars().count()).max();
+    let widths = [0, 1, 2, 3, 4].map(|column| width(column).unwrap_or(0));
+    let line = |cells: &[String; 5]| {
+        let [name, a, b, change, outcome] = cells;
+        let [w0, w1, w2, w3, _] = widths;
+        format!("  {name:<w0$}  {a:>w1$}  {b:>w2$}  {change:>w3$}  {outcome}").trim_end().to_owned()
+    };
+    lines.add(Tone::Plain, &line(&headings));
+    for (row, cells) in rows.iter().zip(&cells) {
+        let tone = match row.change {
+            Change::Better => Tone::Good,
+            Change::Worse => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        lines.add(tone, &line(cells));
+    }
+    for row in rows.iter().filter(|row| row.without_value != [0, 0]) {
+        let missing = row.missing().unwrap_or_default();
+        lines.add(Tone::Plain, &wrap(&format!("  {}: {missing}", row.heading), columns, 4));
+    }
+    let left_out = primary().count() - rows.len();
+    let others: Vec<_> = pair.metrics.iter().filter(|row| !row.is_primary).collect();
+    let differ = others.iter().filter(|row| row.change.is_shown()).count();
+    let absent = others.iter().filter(|row| row.change == Change::NotMeasured).count();
+    let mut text = format!("  of {} other metrics {differ} differ, {absent} were not measured", others.len());
+    if left_out > 0 {
+        text.push_str(&format!(", and {left_out} of the verdict are not shown"));
+    }
+    lines.add(Tone::Plain, &wrap(&format!("{text}: --all shows every one"), columns, 2));
+}
+
+fn short_cells(row: &Row) -> [String; 5] {
+    let [a, b] = row.compared_means();
+    let change = match row.change {
+        Change::Same => "0 %".to_owned(),
+        Change::NoneShown => {
+            row.most_relative().map_or_else(String::new, |most| format!("within {}", words::within(most)))
+        }
+        Change::NotMeasured => String::new(),
+        _ => row.relative_cell(),
+    };
+    let outcome = match row.change {
+        Change::NoneShown => "none shown",
+        Change::Same => "the same",
+        Change::Unknown => "too few runs",
+        change => change.word(),
+    };
+    [row.heading.to_owned(), a, b, change, outcome.to_owned()]
+}
+
+/// Every metric of a pair, those of the verdict with interval and probability.
+fn everything(pair: &Pair, alpha: f64, width: Option<u16>) -> String {
+    let [a, b] = pair.runs;
+    let mut text = format!("{}: {a} runs of A, {b} of B, {}\n", pair.label, pair.how_compared());
     let interval = format!("B \u{2212} A, {} interval", words::level(alpha));
     let headings = ["", "A", "B", &interval, "of A", "p, corrected", "outcome"];
-    let _ = writeln!(text, "{}", table(headings.into_iter(), &rows, width.unwrap_or(DEFAULT_WIDTH)));
-    let others: Vec<_> = pair.metrics.iter().filter(|row| !row.is_primary).collect();
-    let named = |change: &dyn Fn(&Row) -> bool| {
-        let names = others.iter().filter(|row| change(row)).map(|row| row.metric);
-        names.collect::<Vec<_>>()
+    let mut rows_of = |is_in: &dyn Fn(&Row) -> bool| {
+        let rows: Vec<_> = pair.metrics.iter().filter(|row| is_in(row)).map(cells).collect();
+        if !rows.is_empty() {
+            text.push_str(&format!("{}\n", table(headings.into_iter(), &rows, width.unwrap_or(DEFAULT_WIDTH))));
+        }
     };
-    let shown = named(&|row| row.change.is_shown());
-    let _ = match &shown[..] {
-        [] => writeln!(text, "of {} other metrics, none shows a difference", others.len()),
-        names => writeln!(text, "of {} other metrics, {} differ: {}", others.len(), names.len(), names.join(", ")),
-    };
+    rows_of(&|row| row.is_primary);
+    rows_of(&|row| !row.is_primary && row.change != Change::NotMeasured);
     for (words, is_it) in [
         ("not measured on either side", (&|row: &Row| row.a.is_none() && row.b.is_none()) as &dyn Fn(&Row) -> bool),
         ("not measured in A", &|row| row.a.is_none() && row.b.is_some()),
         ("not measured in B", &|row| row.a.is_some() && row.b.is_none()),
-        ("not measured in some runs", &|row| row.change != Change::NotMeasured && row.without_value != [0, 0]),
     ] {
-        let names = named(is_it);
+        let names: Vec<_> =
+            pair.metrics.iter().filter(|row| !row.is_primary && is_it(row)).map(|row| row.metric).collect();
         if !names.is_empty() {
-            let _ = writeln!(text, "{words}: {}", names.join(", "));
+            text.push_str(&format!("{words}: {}\n", names.join(", ")));
         }
     }
     let distance =
         |distance: Option<f64>| distance.map_or_else(|| "not known".to_owned(), |value| format!("{value:.3}"));
-    let _ = writeln!(
-        text,
+    text.push_str(&format!(
         "distance of the gap distributions {}, of the train length distributions {} (0: identical, 1: nothing in \
-         common)",
+         common)\n",
         distance(pair.gap_distance),
         distance(pair.train_distance)
-    );
+    ));
     text
 }
 

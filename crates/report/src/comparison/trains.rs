@@ -62,22 +62,40 @@ pub struct SeenTrain {
     pub evidence: Option<String>,
 }
 
+/// The longest train of the burstier side, and why it is so long.
+#[derive(Clone, Debug)]
+pub(super) struct LongestTrain {
+    /// `A` or `B`.
+    pub(super) has: &'static str,
+    pub(super) packets: u64,
+    /// The cause as a sentence without its beginning: "acknowledgments release that many at once".
+    pub(super) reason: &'static str,
+    /// Where the train is, and what speaks for the cause.
+    pub(super) evidence: String,
+}
+
 impl TrainDifference {
-    /// The difference in a few lines.
-    pub(super) fn in_words(&self) -> String {
-        let mut text = format!("{}, seed {}: {}\n", self.label, self.seed, self.heading());
-        for (letter, side) in ["A", "B"].into_iter().zip(&self.sides) {
-            let _ = writeln!(text, "  {letter}  {}", side.in_words());
-        }
-        let _ = writeln!(text, "  more: {}", self.more);
-        text
+    /// The difference in a few paragraphs.
+    pub(super) fn in_words(&self) -> Vec<String> {
+        let sides =
+            ["A", "B"].into_iter().zip(&self.sides).map(|(letter, side)| format!("  {letter}  {}", side.in_words()));
+        let heading = format!("{}, seed {}: {}", self.label, self.seed, self.heading());
+        [heading].into_iter().chain(sides).chain([format!("  more: {}", self.more)]).collect()
     }
 
-    /// Cause and evidence of the train, where it is the longest of the burstier side and the analysis of bursts knows them.
-    pub(super) fn cause_of_longest(&self) -> Option<String> {
+    /// The train, where it is the longest of the burstier side and the analysis of bursts knows its cause.
+    pub(super) fn longest(&self) -> Option<LongestTrain> {
         let side = &self.sides[usize::from(self.has == "B")];
-        let is_told = self.shown == ShownTrain::LongestOfBurstier && side.cause != Some(BurstCause::Unknown);
-        side.cause_in_words().filter(|_| is_told)
+        if self.shown != ShownTrain::LongestOfBurstier {
+            return None;
+        }
+        let reason = reason(side.cause?)?;
+        let place = side.packet_number.map_or_else(String::new, |number| format!(" from packet {number}"));
+        let (has, packets, time) = (self.has, side.packets, milliseconds(side.time_ns));
+        let cause = side.cause_in_words()?;
+        let evidence =
+            format!("the longest train of {has}, {packets} packets{place} at {time} (seed {}): {cause}", self.seed);
+        Some(LongestTrain { has, packets, reason, evidence })
     }
 
     /// Which train this is, in words.
@@ -92,6 +110,24 @@ impl TrainDifference {
     }
 }
 
+/// What a cause does, in the words of a sentence; `None` where it is not known.
+fn reason(cause: BurstCause) -> Option<&'static str> {
+    Some(match cause {
+        BurstCause::StartUp => "it begins before the first acknowledgment",
+        BurstCause::RecoveryEnd => "the end of a loss recovery releases that many at once",
+        BurstCause::LateTimer => "packets planned apart leave late and together",
+        BurstCause::Batch => "that many leave as one batch",
+        BurstCause::ApplicationPause => "it resumes at once after a pause",
+        BurstCause::Bucket => "the bucket of its pacer allows that many",
+        BurstCause::Ack => "acknowledgments release that many at once",
+        BurstCause::Unknown => return None,
+    })
+}
+
+fn milliseconds(time: u64) -> String {
+    format!("{:.3} ms", time as f64 / 1e6)
+}
+
 impl SeenTrain {
     fn cause_in_words(&self) -> Option<String> {
         let cause = self.cause?.name();
@@ -100,7 +136,6 @@ impl SeenTrain {
 
     /// The train in a line.
     pub(super) fn in_words(&self) -> String {
-        let milliseconds = |time: u64| format!("{:.3} ms", time as f64 / 1e6);
         let mut text =
             format!("{} packets ({} bytes) in one train at {}", self.packets, self.bytes, milliseconds(self.time_ns));
         if let Some(number) = self.packet_number {

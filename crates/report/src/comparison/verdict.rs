@@ -5,86 +5,188 @@ use quiclab_metrics::Theme;
 use super::{
     measure::{Change, Row},
     result::{Failures, Pair, Verdict},
+    trains::LongestTrain,
     words,
 };
 use crate::quantity::name_and_unit;
 
-/// What a theme is called where it is better, where it is worse, and where some of it is better and some worse.
+/// What B does where a theme is better, where it is worse, and where some of it is better and some worse.
 const WORDS: [(Theme, [&str; 3]); 6] = [
-    (Theme::Pacing, ["smoother", "burstier", "smoother in one respect and burstier in another"]),
-    (Theme::Loss, ["fewer losses", "more losses", "fewer losses of one kind and more of another"]),
-    (Theme::Goodput, ["faster", "slower", "faster by one measure and slower by another"]),
-    (Theme::Delay, ["shorter delays", "longer delays", "shorter and longer delays"]),
+    (Theme::Pacing, ["is smoother", "is burstier", "is smoother in one respect and burstier in another"]),
+    (Theme::Loss, ["loses less", "loses more", "loses less of one kind and more of another"]),
+    (Theme::Goodput, ["is faster", "is slower", "is faster by one measure and slower by another"]),
+    (Theme::Delay, ["has shorter delays", "has longer delays", "has shorter and longer delays"]),
     (
         Theme::Handshake,
-        ["a quicker handshake", "a slower handshake", "a handshake that is quicker in one part and slower in another"],
+        [
+            "has a quicker handshake",
+            "has a slower handshake",
+            "has a handshake quicker in one part and slower in another",
+        ],
     ),
-    (Theme::Other, ["better", "worse", "better and worse"]),
+    (Theme::Other, ["is better", "is worse", "is better and worse"]),
 ];
+/// Which metrics say whether a sender is burstier, where they show a difference: those of its trains. Shares of gaps and peaks in relation to
+/// the mean rate also change with the rate.
+pub(super) const OF_TRAINS: [&str; 2] = ["train_max_packets", "train_share_of_packets_le_5"];
+/// Most metrics of a theme that a sentence has; the table has the others.
+const MOST_NUMBERS: usize = 2;
+/// The half-width of an interval, as a share of A, up to which a metric counts as unchanged.
+const UNCHANGED: f64 = 0.05;
 
-impl Verdict {
-    pub(super) fn of(pair: &Pair, failures: &Failures) -> Self {
-        let mut text = if failures.differ {
-            let [a, b] = failures.failed;
-            let who = if a * failures.tried[1] > b * failures.tried[0] { "A" } else { "B" };
-            format!("no verdict: {who} fails more often than the other side, so the remaining runs are not comparable")
-        } else {
-            sentence(pair)
-        };
-        if !failures.differ && failures.failed != [0, 0] {
-            text.push_str("; only for the runs that did not fail");
+/// What is said of one theme.
+#[derive(Clone, Debug)]
+pub(super) struct Clause {
+    theme: Theme,
+    /// What B does.
+    pub(super) words: &'static str,
+    text: String,
+}
+
+/// What a comparison says of all its settings, in a line.
+pub(super) fn answer(verdicts: &[Verdict]) -> String {
+    match verdicts {
+        [] => "nothing was compared".to_owned(),
+        [only] => only.text.clone(),
+        all => {
+            let mut counts: Vec<(&str, usize)> = Vec::new();
+            let mut count = |words: &'static str| match counts.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((words, 1)),
+            };
+            for verdict in all {
+                verdict.clauses.iter().for_each(|clause| count(clause.words));
+                if verdict.clauses.is_empty() {
+                    count("shows no difference");
+                }
+            }
+            let counts: Vec<_> = counts.iter().map(|(words, count)| format!("{words} in {count}")).collect();
+            format!("of {} settings, B {}", all.len(), counts.join(", "))
         }
-        Self { label: pair.label.clone(), text }
     }
 }
 
-fn sentence(pair: &Pair) -> String {
-    let rows: Vec<_> = pair.metrics.iter().filter(|row| row.is_primary).collect();
-    let shown: Vec<_> = rows.iter().filter(|row| row.change.is_shown()).collect();
-    let mut parts = Vec::new();
-    for (theme, [better, worse, both]) in WORDS {
-        let of_theme: Vec<_> = shown.iter().filter(|row| row.theme == theme).collect();
-        let has = |change: Change| of_theme.iter().any(|row| row.change == change);
-        let word = match (has(Change::Better), has(Change::Worse)) {
-            (true, false) => better,
-            (false, true) => worse,
-            (true, true) => both,
-            (false, false) if of_theme.is_empty() => continue,
-            (false, false) => "different",
-        };
-        let numbers: Vec<_> = of_theme.iter().map(|row| in_numbers(row)).collect();
-        parts.push(format!("{word}: {}", numbers.join(", ")));
+impl Verdict {
+    pub(super) fn of(pair: &Pair, failures: &Failures) -> Self {
+        if failures.differ {
+            let [a, b] = failures.failed;
+            let who = if a * failures.tried[1] > b * failures.tried[0] { "A" } else { "B" };
+            return Self::without_clauses(
+                &pair.label,
+                format!(
+                    "no verdict: {who} fails more often than the other side, so the remaining runs are not comparable"
+                ),
+            );
+        }
+        let rows: Vec<_> = pair.metrics.iter().filter(|row| row.is_primary).collect();
+        let clauses: Vec<_> = WORDS.iter().filter_map(|(theme, words)| clause(*theme, *words, &rows)).collect();
+        let mut rest = if clauses.is_empty() { vec![nothing_shown(&rows)] } else { unchanged(&rows) };
+        rest.extend(not_measured(&rows));
+        if failures.failed != [0, 0] {
+            rest.push("only for the runs that did not fail".to_owned());
+        }
+        let mut verdict = Self { clauses, rest, ..Self::without_clauses(&pair.label, String::new()) };
+        verdict.write();
+        verdict
     }
-    let mut text = if parts.is_empty() { nothing_shown(&rows) } else { parts.join("; ") };
+
+    /// A verdict that consists of one sentence.
+    pub(super) fn without_clauses(label: &str, text: String) -> Self {
+        Self { label: label.to_owned(), text, why: None, clauses: Vec::new(), rest: Vec::new() }
+    }
+
+    /// Adds why the longest train of the burstier side is so long: a few words to the sentence, and the evidence.
+    pub(super) fn explain(&mut self, train: &LongestTrain) {
+        if let Some(clause) = self.clauses.iter_mut().find(|clause| clause.theme == Theme::Pacing) {
+            let LongestTrain { has, packets, reason, .. } = train;
+            let subject = match *has {
+                "B" if clause.text.starts_with("longest train ") => String::new(),
+                "B" => format!("its longest train of {packets} "),
+                has => format!("{has}'s longest train of {packets} "),
+            };
+            clause.text.push_str(&format!(", {subject}because {reason}"));
+            self.write();
+        }
+        self.why = Some(train.evidence.clone());
+    }
+
+    fn write(&mut self) {
+        let clauses: Vec<_> = self.clauses.iter().map(|clause| format!("{}: {}", clause.words, clause.text)).collect();
+        let subject = if clauses.is_empty() { "" } else { "B " };
+        let parts: Vec<_> = clauses.iter().chain(&self.rest).map(String::as_str).collect();
+        self.text = format!("{subject}{}", parts.join("; "));
+    }
+}
+
+/// What the rows of a theme show; `None` where they show nothing.
+fn clause(theme: Theme, [better, worse, both]: [&'static str; 3], rows: &[&Row]) -> Option<Clause> {
+    let mut shown: Vec<_> = rows.iter().copied().filter(|row| row.theme == theme && row.change.is_shown()).collect();
+    // What changed most comes first.
+    let size = |row: &Row| row.difference.as_ref().and_then(|one| one.relative).map_or(f64::INFINITY, f64::abs);
+    shown.sort_by(|left, right| size(right).total_cmp(&size(left)));
+    let of_trains: Vec<_> = shown.iter().copied().filter(|row| OF_TRAINS.contains(&row.metric)).collect();
+    let deciding = if of_trains.is_empty() { &shown } else { &of_trains };
+    let has = |change: Change| deciding.iter().any(|row| row.change == change);
+    let words = match (has(Change::Better), has(Change::Worse)) {
+        (true, false) => better,
+        (false, true) => worse,
+        (true, true) => both,
+        (false, false) if deciding.is_empty() => return None,
+        (false, false) => "differs",
+    };
+    let numbers: Vec<_> = deciding.iter().take(MOST_NUMBERS).map(|row| in_numbers(row)).collect();
+    let mut text = numbers.join(", ");
+    // Trains decide, and what contradicts them is not kept quiet.
+    let contradicts = |row: &&&Row| !of_trains.is_empty() && row.change.is_shown() && !has(row.change);
+    if let Some(row) = shown.iter().find(contradicts) {
+        text.push_str(&format!(", although {}", in_numbers(row)));
+    }
+    Some(Clause { theme, words, text })
+}
+
+/// How little goodput changed where something else did: what a change costs is asked of every change.
+fn unchanged(rows: &[&Row]) -> Vec<String> {
+    let goodput = rows.iter().filter(|row| row.theme == Theme::Goodput && !row.change.is_shown());
+    goodput
+        .filter_map(|row| {
+            let name = name_and_unit(row.heading).0;
+            match row.most_relative()? {
+                most if most <= UNCHANGED => Some(format!("{name} unchanged within {}", words::within(most))),
+                most => Some(format!("{name} not known to be unchanged (within {})", words::within(most))),
+            }
+        })
+        .collect()
+}
+
+/// The metrics that have no value on one side, or in some runs.
+fn not_measured(rows: &[&Row]) -> Vec<String> {
+    let is_measured = |row: &Row| row.change != Change::NotMeasured;
+    // Where nothing was measured the sentence says so by itself.
+    if !rows.iter().any(|row| is_measured(row)) {
+        return Vec::new();
+    }
     let named = |is_it: &dyn Fn(&Row) -> bool| {
         let names = rows.iter().filter(|row| is_it(row)).map(|row| name_and_unit(row.heading).0);
         names.collect::<Vec<_>>().join(", ")
     };
-    let is_measured = |row: &Row| row.change != Change::NotMeasured;
-    // Where nothing was measured the sentence says so by itself.
-    if rows.iter().any(|row| is_measured(row)) {
-        for (words, names) in [
-            ("not measured", named(&|row| !is_measured(row))),
-            ("not measured in some runs", named(&|row| is_measured(row) && row.without_value != [0, 0])),
-        ] {
-            if !names.is_empty() {
-                text.push_str(&format!("; {words}: {names}"));
-            }
-        }
-    }
-    text
+    let kinds = [
+        ("not measured", named(&|row| !is_measured(row))),
+        ("not measured in some runs", named(&|row| is_measured(row) && row.without_value != [0, 0])),
+    ];
+    kinds.iter().filter(|(_, names)| !names.is_empty()).map(|(words, names)| format!("{words}: {names}")).collect()
 }
 
-/// `longest train 10.0 to 16.0 packets (+60 %)`.
+/// `longest train 10.0 to 16.0 packets (+60 %, p = 0.012)`.
 fn in_numbers(row: &Row) -> String {
     let (name, unit) = name_and_unit(row.heading);
     let [a, b] = row.compared_means();
     let space = if unit.is_empty() { "" } else { " " };
-    let mut text = format!("{name} {a} to {b}{space}{unit}");
-    if let Some(relative) = row.difference.as_ref().and_then(|difference| difference.relative) {
-        text.push_str(&format!(" ({})", words::percent(relative)));
-    }
-    text
+    let text = format!("{name} {a} to {b}{space}{unit}");
+    let difference = row.difference.as_ref();
+    let relative = difference.and_then(|difference| difference.relative).map(words::change);
+    let p = difference.and_then(|difference| difference.p_corrected).map(words::p);
+    let beside: Vec<_> = [relative, p].into_iter().flatten().collect();
+    if beside.is_empty() { text } else { format!("{text} ({})", beside.join(", ")) }
 }
 
 /// What would have been seen where nothing is shown: of the metric that shows least and of the one that shows most.

@@ -77,6 +77,7 @@ fn the_page_of_a_comparison_draws_its_pictures() {
         metrics: Vec::new(),
         alpha: 0.05,
         not_judged: Default::default(),
+        command: String::new(),
     };
     let comparison = Comparison::of(&one, &other, [&settings_key, &settings_key], &question).unwrap();
     let (document, log) =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::common::{failure, side};
 use quiclab_metrics::{BurstCause, Withheld};
 use quiclab_report::{
-    Comparison, ConditionOutcome, Question, ReportInput, SeenTrain, ShownTrain, TrainDifference,
+    Change, Comparison, ConditionOutcome, Question, ReportInput, SeenTrain, ShownTrain, Tone, TrainDifference,
     render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
 };
 
@@ -19,6 +19,7 @@ fn question(conditions: &[&str]) -> Question {
         metrics: Vec::new(),
         alpha: 0.05,
         not_judged: BTreeMap::new(),
+        command: "quiclab ab main pr".to_owned(),
     }
 }
 
@@ -38,7 +39,9 @@ fn a_shift_that_is_the_same_for_every_seed_is_shown_however_much_seeds_differ() 
         wide.iter().zip([-0.5e6, -0.52e6, -0.48e6, -0.51e6, -0.49e6]).map(|(value, by)| value + by).collect();
     let comparison = compared(&side(&wide, &[]), &side(&lower, &[]), &["goodput_wire_bps < -1%"]);
     assert!(
-        comparison.verdict[0].text.contains("slower: goodput on the wire 36.00 to 35.50 Mbit/s (\u{2212}1.4 %)"),
+        comparison.verdict[0]
+            .text
+            .contains("B is slower: goodput on the wire 36.00 to 35.50 Mbit/s (\u{2212}1.4 %, p < 0.001)"),
         "{}",
         comparison.verdict[0].text
     );
@@ -103,7 +106,9 @@ fn what_was_measured_on_one_side_only_is_said_and_not_dropped() {
     let comparison = compared(&one, &other, &["rtt_p95_ns > 1.05x"]);
     assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::NotMeasured);
     assert_eq!(comparison.wrong(false), 1);
-    for text in [render_comparison_terminal(&comparison, None), render_comparison_markdown(&comparison)] {
+    for text in
+        [render_comparison_terminal(&comparison, None, true).to_string(), render_comparison_markdown(&comparison)]
+    {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("0 of 5 runs of A, 4 of 5 of B"), "{text}");
         assert!(
@@ -121,7 +126,7 @@ fn where_one_side_fails_in_half_of_its_runs_the_rest_is_compared_and_it_is_said(
     assert!(!comparison.failures.differ, "3 of 6 against 0 of 6 can be chance: {}", comparison.failures.p);
     let text = &comparison.verdict[0].text;
     assert!(text.contains("slower") && text.ends_with("only for the runs that did not fail"), "{text}");
-    let shown = render_comparison_terminal(&comparison, None);
+    let shown = render_comparison_terminal(&comparison, None, true).to_string();
     assert!(shown.contains("0 of 6 runs of A failed, 3 of 6 of B"), "{shown}");
     assert!(shown.contains("pr-05: the client ended with exit status 1"), "{shown}");
     // The condition and the failed runs.
@@ -163,7 +168,7 @@ fn a_table_of_markdown_has_five_columns() {
 fn json_has_raw_values_by_seed_and_a_schema() {
     let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -5e6), &[]), &[]);
     let json: serde_json::Value = serde_json::from_str(&comparison.to_json()).unwrap();
-    assert_eq!(json["schema"], 3);
+    assert_eq!(json["schema"], 4);
     let rows = json["pairs"][0]["metrics"].as_array().unwrap();
     let goodput = rows.iter().find(|row| row["metric"] == "goodput_wire_bps").unwrap();
     assert_eq!(goodput["a"]["values"][0], serde_json::json!([1, 36.9e6]));
@@ -219,7 +224,7 @@ fn the_means_of_a_verdict_are_those_whose_difference_it_gives() {
     other.runs.pop();
     let comparison = compared(&side(&QUIET, &[]), &other, &[]);
     let text = &comparison.verdict[0].text;
-    assert!(text.contains("goodput on the wire 37.05 to 27.05 Mbit/s (\u{2212}27 %)"), "{text}");
+    assert!(text.contains("goodput on the wire 37.05 to 27.05 Mbit/s (\u{2212}27 %, p < 0.001)"), "{text}");
 }
 
 #[test]
@@ -286,7 +291,11 @@ fn conditions_of_a_pair_with_other_settings_are_not_measured() {
 #[test]
 fn the_verdict_has_the_cause_of_the_longest_train_of_the_burstier_side() {
     let of_longest = |cause: BurstCause, shown: ShownTrain| {
-        let mut comparison = compared(&side(&QUIET, &[]), &side(&QUIET, &[]), &[]);
+        let [mut one, mut other] = [side(&QUIET, &[]), side(&QUIET, &[])];
+        for (side, packets) in [(&mut one, 11), (&mut other, 30)] {
+            side.runs.iter_mut().for_each(|run| run.metrics.metrics.train_max_packets = Some(packets));
+        }
+        let mut comparison = compared(&one, &other, &[]);
         let seen = |packets, cause: Option<BurstCause>| SeenTrain {
             packets,
             bytes: 1200 * packets,
@@ -309,15 +318,107 @@ fn the_verdict_has_the_cause_of_the_longest_train_of_the_burstier_side() {
             sides: [seen(2, None), seen(30, Some(cause))],
             more: "quiclab diff a b".to_owned(),
         }]);
-        (comparison.verdict[0].text.clone(), render_comparison_terminal(&comparison, None))
+        (comparison.verdict[0].text.clone(), render_comparison_terminal(&comparison, None, true).to_string())
     };
     let (verdict, text) = of_longest(BurstCause::Ack, ShownTrain::LongestOfBurstier);
-    assert!(verdict.ends_with("; the longest train of B: ACK: ACKs of 30 packets during it"), "{verdict}");
-    assert!(text.contains("seed 1: the longest train of B, which is burstier, and the same packets"), "{text}");
-    assert!(text.contains("30 packets (36000 bytes) in one train at 341.306 ms, from packet 833 on"), "{text}");
+    let sentence = "B is burstier: longest train 11.0 to 30.0 packets (2.7 x, p < 0.001), because acknowledgments \
+                    release that many at once; goodput on the wire unchanged within 0.10 %";
+    assert!(verdict.starts_with(sentence), "{verdict}");
+    assert!(text.starts_with("B is burstier: longest train 11.0 to 30.0 packets (2.7 x, p < 0.001),"), "{text}");
+    let unfolded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "why: the longest train of B, 30 packets from packet 833 at 341.306 ms (seed 1): ACK: ACKs of 30 packets";
+    assert!(unfolded.contains(why), "{text}");
+    assert!(unfolded.contains("seed 1: the longest train of B, which is burstier, and the same packets"), "{text}");
+    assert!(unfolded.contains("30 packets (36000 bytes) in one train at 341.306 ms, from packet 833 on"), "{text}");
     let (verdict, _) = of_longest(BurstCause::Unknown, ShownTrain::LongestOfBurstier);
-    assert!(!verdict.contains("the longest train"), "{verdict}");
+    assert!(!verdict.contains("because"), "{verdict}");
     let (verdict, text) = of_longest(BurstCause::Ack, ShownTrain::FirstOnOneSide);
-    assert!(!verdict.contains("the longest train"), "{verdict}");
+    assert!(!verdict.contains("because"), "{verdict}");
     assert!(text.contains("the first long train that B has and the other does not"), "{text}");
+}
+
+/// Both sides with values of one metric, which is the only one that has any beside goodput.
+fn with(metric: &str, values: [f64; 2]) -> Comparison {
+    let [mut one, mut other] = [side(&QUIET, &[]), side(&QUIET, &[])];
+    for (side, value) in [&mut one, &mut other].into_iter().zip(values) {
+        for run in &mut side.runs {
+            match metric {
+                "rtt_p95_ns" => run.metrics.metrics.rtt_p95_ns = Some(value as u64),
+                _ => run.metrics.metrics.peak_to_mean_1ms = Some(value),
+            }
+        }
+    }
+    compared(&one, &other, &[])
+}
+
+#[test]
+fn a_difference_that_is_certain_and_tiny_is_neither_better_nor_worse() {
+    let comparison = with("rtt_p95_ns", [58_000_000.0, 58_064_000.0]);
+    let row = comparison.pairs[0].metrics.iter().find(|row| row.metric == "rtt_p95_ns").unwrap();
+    assert!(row.difference.as_ref().unwrap().p_corrected.unwrap() < 0.001);
+    assert_eq!(row.change, Change::Small);
+    assert!(!comparison.answer.contains("delays"), "{}", comparison.answer);
+    assert_eq!(with("rtt_p95_ns", [58_000_000.0, 59_000_000.0]).pairs[0].burstier(), None);
+    assert!(with("rtt_p95_ns", [58_000_000.0, 59_000_000.0]).answer.starts_with("B has longer delays"));
+}
+
+#[test]
+fn trains_decide_who_is_burstier_and_what_contradicts_them_is_said() {
+    let [mut one, mut other] = [side(&QUIET, &[]), side(&QUIET, &[])];
+    for (side, packets, peak) in [(&mut one, 11, 25.0), (&mut other, 30, 17.0)] {
+        for run in &mut side.runs {
+            run.metrics.metrics.train_max_packets = Some(packets);
+            run.metrics.metrics.peak_to_mean_1ms = Some(peak);
+        }
+    }
+    let comparison = compared(&one, &other, &[]);
+    let answer = &comparison.answer;
+    assert!(answer.starts_with("B is burstier: longest train 11.0 to 30.0 packets"), "{answer}");
+    assert!(answer.contains("although peak rate in 1 ms / mean 25.00 to 17.00"), "{answer}");
+    assert_eq!(comparison.pairs[0].burstier(), Some(1));
+    assert_eq!(compared(&other, &one, &[]).pairs[0].burstier(), Some(0));
+    assert!(with("peak_to_mean_1ms", [25.0, 17.0]).answer.starts_with("B is smoother: peak rate in 1 ms / mean"));
+}
+
+#[test]
+fn several_settings_have_one_answer() {
+    let twice = |goodput: &[f64]| {
+        let mut input = side(&QUIET, &[]);
+        input.runs.extend(side(goodput, &[]).runs.into_iter().map(|mut run| {
+            run.run.settings.workload.size = "20 MiB".parse().unwrap();
+            run
+        }));
+        input
+    };
+    let comparison = compared(&twice(&QUIET), &twice(&shifted(&QUIET, -5e6)), &[]);
+    assert_eq!(comparison.answer, "of 2 settings, B shows no difference in 1, is slower in 1");
+    assert!(render_comparison_terminal(&comparison, None, false).to_string().starts_with(&comparison.answer));
+}
+
+#[test]
+fn the_terminal_has_eight_rows_and_eighty_columns_and_all_has_every_metric() {
+    let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -5e6), &[]), &["goodput_wire_bps < -5%"]);
+    let lines = render_comparison_terminal(&comparison, Some(80), false);
+    assert!(lines.0.iter().all(|(_, line)| line.chars().count() <= 80), "{lines}");
+    assert!(lines.to_string().starts_with("B is slower: goodput on the wire 37.10 to 32.10 Mbit/s"), "{lines}");
+    let goodput = lines.0.iter().find(|(_, line)| line.starts_with("  goodput on the wire")).unwrap();
+    assert_eq!(goodput.0, Tone::Bad);
+    assert!(goodput.1.ends_with("\u{2212}13 %  worse"), "{}", goodput.1);
+    let fails = lines.0.iter().find(|(_, line)| line.starts_with("FAILS")).unwrap();
+    assert_eq!(fails.0, Tone::Bad);
+    let rows = comparison.pairs[0].metrics.iter().filter(|row| row.is_primary).count();
+    assert_eq!(rows, 8, "what is judged by default fits");
+    let all = render_comparison_terminal(&comparison, None, true).to_string();
+    assert!(all.contains("B \u{2212} A, 95 % interval") && all.contains("not measured on either side: "), "{all}");
+}
+
+#[test]
+fn markdown_has_what_a_pull_request_needs() {
+    let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -5e6), &[]), &[]);
+    let text = render_comparison_markdown(&comparison);
+    assert!(text.contains("**B is slower: goodput on the wire"), "{text}");
+    let folded = text.split_once("<details>").unwrap().1;
+    assert!(folded.contains("quiclab ab main pr"), "{text}");
+    assert!(folded.contains("40 Mbit/s, 20 ms to the client"), "{text}");
+    assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
 }

@@ -140,6 +140,7 @@ fn a_comparison_notes_losses_that_differ_where_rules_lose_datagrams() {
         metrics: vec![],
         alpha: 0.05,
         not_judged: BTreeMap::new(),
+        command: String::new(),
     };
     let notes = |one: &[&str], other: &[&str], has_rules| {
         let (one, other) = (side(one, has_rules), side(other, has_rules));

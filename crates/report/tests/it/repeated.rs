@@ -117,6 +117,7 @@ fn samples_are_not_paired_by_seed_and_the_comparison_says_so() {
         metrics: Vec::new(),
         alpha: 0.05,
         not_judged: Default::default(),
+        command: String::new(),
     };
     let compare = |one: &ReportInput, other: &ReportInput| {
         Comparison::of(one, other, [&settings_key, &settings_key], &question).unwrap()

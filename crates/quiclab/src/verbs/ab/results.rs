@@ -8,6 +8,7 @@ use std::{
 use anyhow::{Result, bail};
 use quiclab_pages::{folder::holds_results, results::Results};
 use quiclab_report::{Comparison, Question, settings_key};
+use quiclab_testbed::shell::quoted;
 
 use super::{ALPHA, show};
 
@@ -65,6 +66,7 @@ pub fn compare(folders: [PathBuf; 2], judge: &JudgeSettings) -> Result<u8> {
         metrics: judge.metrics.clone(),
         alpha: ALPHA,
         not_judged: BTreeMap::new(),
+        command: format!("quiclab ab {} {}", quoted(&names[0]), quoted(&names[1])),
     };
     let Some(comparison) = Comparison::of(&inputs[0], &inputs[1], [&settings_key, &settings_key], &question) else {
         bail!(

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use anstyle::AnsiColor;
 use anyhow::{Result, bail};
 use quiclab_pages::folder;
 use quiclab_report::{
-    Comparison, Key, Question, ReportInput, render_comparison_html, render_comparison_markdown,
+    Comparison, Key, Question, ReportInput, Tone, render_comparison_html, render_comparison_markdown,
     render_comparison_terminal,
 };
 
@@ -51,11 +52,23 @@ pub fn show(
             }
             match judge.json {
                 true => output::print(&comparison.to_json())?,
-                false => output::print(&render_comparison_terminal(comparison, output::terminal_width()))?,
+                false => {
+                    let lines = render_comparison_terminal(comparison, output::terminal_width(), judge.all);
+                    output::print_lines(lines.0.iter().map(|(tone, line)| (colour(*tone), line.as_str())))?;
+                }
             }
         }
     }
     Ok(comparison.wrong(judge.strict).min(MOST_FAILURES) as u8)
+}
+
+/// The colour of a line in a terminal.
+fn colour(tone: Tone) -> Option<AnsiColor> {
+    match tone {
+        Tone::Good => Some(AnsiColor::Green),
+        Tone::Bad => Some(AnsiColor::Red),
+        Tone::Plain => None,
+    }
 }
 
 /// Says that every run of a side failed, in the places in which a comparison was asked for. Returns the number of conditions, none of
