@@ -3,6 +3,7 @@
 use std::{env, path::PathBuf};
 
 fn main() {
+    keep_paths_out();
     let openssl = openssl_src::Build::new().build();
     openssl.print_cargo_metadata();
     bindgen::Builder::default()
@@ -17,4 +18,16 @@ fn main() {
         .expect("OpenSSL's headers")
         .write_to_file(PathBuf::from(env::var_os("OUT_DIR").expect("OUT_DIR")).join("openssl.rs"))
         .expect("writing the declarations");
+}
+
+/// OpenSSL writes its compiler's flags and the folder of its modules into itself: neither may name the folder of this build.
+fn keep_paths_out() {
+    let flags = env::var("CARGO_MAKEFLAGS").unwrap_or_default();
+    // SAFETY: no other thread is running.
+    unsafe {
+        // Only prefix maps, which OpenSSL does not need: it compiles files by relative names, without debug information.
+        env::remove_var("CFLAGS");
+        // There are no modules. openssl-src passes this variable to make.
+        env::set_var("CARGO_MAKEFLAGS", format!("{flags} MODULESDIR=/usr/local/ssl/modules"));
+    }
 }
