@@ -9,7 +9,7 @@ use quiclab_testing::has_program;
 const MILLISECOND: u64 = 1_000_000;
 
 /// 3000 packets of a server in trains of 1 to 30, and an acknowledgment after each third.
-fn transfer(name: &str) -> LookTransfer {
+pub fn transfer(name: &str) -> LookTransfer {
     let mut packets = Vec::new();
     let mut time_ns = 0;
     for number in 0..3000_u64 {
