@@ -48,6 +48,10 @@ pub struct Verdicts {
     pub found: Vec<Verdict>,
     /// Rules that lack what they need.
     pub not_judged: Vec<NotJudged>,
+    /// Packets that the sender sent; `None` where that is not known.
+    pub packets_sent: Option<u64>,
+    /// Those of them that were declared lost and never acknowledged; `None` where that is not known.
+    pub packets_lost: Option<u64>,
 }
 
 type Judge = fn(&Evidence) -> Outcome;
@@ -82,7 +86,9 @@ pub fn verdict_rules() -> impl Iterator<Item = &'static str> {
 
 /// Applies every rule.
 pub fn judge(evidence: &Evidence) -> Verdicts {
-    let mut verdicts = Verdicts::default();
+    let metrics = &evidence.run.metrics;
+    let (packets_sent, packets_lost) = (metrics.packets_sent, metrics.packets_lost);
+    let mut verdicts = Verdicts { packets_sent, packets_lost, ..Verdicts::default() };
     for (rule, judge) in RULES {
         match judge(evidence) {
             Outcome::Found { text, evidence, at_ns } => {

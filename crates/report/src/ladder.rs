@@ -13,7 +13,11 @@ use crate::page::page_with;
 pub use model::{Ladder, LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderTaps};
 pub use run::LadderRun;
 
-const STYLE: &str = ".ladder { overflow-x: auto; } .ladder .plot { max-width: 100%; min-width: 60rem; } .time { font-variant-numeric: tabular-nums; }";
+const STYLE: &str = "\
+.ladder { overflow-x: auto; } .ladder .plot { max-width: 100%; min-width: 0; } .time { font-variant-numeric: tabular-nums; }
+.ladder .is-wide { min-width: 60rem; } .ladder .is-narrow { display: none; }
+@media (max-width: 40rem) { .ladder .is-wide { display: none; } .ladder .is-narrow { display: block; } }
+";
 
 /// The page. It needs no network and no scripts.
 pub fn render_ladder_html(ladder: &Ladder) -> String {
@@ -24,7 +28,10 @@ pub fn render_ladder_html(ladder: &Ladder) -> String {
         }
         @for connection in &ladder.connections {
             h2 { (connection.name) }
-            div.ladder { (PreEscaped(draw::svg(connection))) }
+            div.ladder {
+                (PreEscaped(draw::svg(connection, &draw::WIDE)))
+                (PreEscaped(draw::svg(connection, &draw::NARROW)))
+            }
             p.note {
                 @match connection.taps {
                     LadderTaps::One => {

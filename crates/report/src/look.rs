@@ -4,8 +4,9 @@ mod data;
 mod transfer;
 
 use maud::{Markup, PreEscaped, html};
+use serde_json::json;
 
-use crate::{page::page_with, verdicts::verdict_list};
+use crate::{figures::train_mix::CLASSES, page::page_with, verdicts::verdict_list};
 pub use transfer::{LookPacket, LookTransfer};
 
 const STYLE: &str = include_str!("look/look.css");
@@ -39,9 +40,15 @@ pub fn render_look_html(transfers: &[LookTransfer]) -> String {
         @for transfer in transfers {
             script type="application/octet-stream" .transfer { (PreEscaped(data::encoded(transfer))) }
         }
-        script { (PreEscaped(SCRIPTS.join("\n"))) }
+        script { (PreEscaped(train_classes())) (PreEscaped(SCRIPTS.join("\n"))) }
     };
     page_with(&title, STYLE, &body)
+}
+
+/// The classes of lengths of trains for the scripts: the longest train of each, 0 for any length, and its name.
+fn train_classes() -> String {
+    let classes = CLASSES.map(|(longest, name, _)| json!([if longest == u64::MAX { 0 } else { longest }, name]));
+    format!("const TRAIN_CLASSES = {};\n", json!(classes))
 }
 
 /// `letter`: what the transfer is called in the figure, where there are two.

@@ -30,7 +30,7 @@ pub(crate) fn page_with(title: &str, style: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) " \u{b7} quiclab" }
-                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(plot::style::rules_of_pages())) (PreEscaped(style)) }
                 // An empty icon keeps browsers from asking a server for one.
                 link rel="icon" href="data:,";
             }

@@ -22,4 +22,4 @@ pub(crate) use draw::{file, inline};
 pub(crate) use model::Trace;
 pub(crate) use model::{Axis, AxisKind, Bars, Cell, Cells, Content, Figure, Line, Mark, Plot, Quartiles};
 pub(crate) use style::Dash;
-pub(crate) use words::escaped;
+pub(crate) use words::{escaped, shortened, width};

@@ -15,7 +15,7 @@ pub(crate) fn verdict_list(verdicts: &Verdicts, page: Option<&str>, start_ns: u6
     let of = of.map_or_else(String::new, |letter| format!("&of={letter}"));
     html! {
         section.verdicts aria-label="Verdicts" {
-            @if verdicts.found.is_empty() { p { "No rule found anything remarkable." } }
+            @if verdicts.found.is_empty() { p { (no_rule_applies(verdicts)) } }
             ul {
                 @for verdict in &verdicts.found {
                     li {
@@ -34,6 +34,16 @@ pub(crate) fn verdict_list(verdicts: &Verdicts, page: Option<&str>, start_ns: u6
                 }
             }
         }
+    }
+}
+
+/// What is said where no rule applies. Losses are not all that can be wrong, but a reader must not take silence for their absence.
+fn no_rule_applies(verdicts: &Verdicts) -> String {
+    match (verdicts.packets_lost, verdicts.packets_sent) {
+        (Some(0), _) => "No rule applies, and no packet was lost.".to_owned(),
+        (Some(lost), Some(sent)) => format!("No rule applies, though {lost} of {sent} packets were lost."),
+        (Some(lost), None) => format!("No rule applies, though {lost} packets were lost."),
+        (None, _) => "No rule applies. Whether packets were lost is not known.".to_owned(),
     }
 }
 
@@ -59,7 +69,7 @@ fn short(value: f64) -> String {
 pub fn verdicts_in_words(name: &str, verdicts: &Verdicts) -> String {
     let mut text = format!("{}\n", shown(name));
     if verdicts.found.is_empty() {
-        text += "  no rule found anything remarkable\n";
+        let _ = writeln!(text, "  {}", no_rule_applies(verdicts));
     }
     for verdict in &verdicts.found {
         let _ = writeln!(text, "  {}\n      {} [{}]", shown(&verdict.text), evidence(verdict), verdict.rule);
@@ -153,8 +163,10 @@ fn by_rule<'a, 'b>(all: &'b [(&'a str, GroupVerdict)]) -> Vec<(&'static str, Vec
 
 /// A rule that applies to runs of a group.
 pub(crate) struct GroupVerdict {
-    /// The verdict on the first of the runs.
+    /// The verdict on the first of the runs, with its numbers.
     pub verdict: Verdict,
+    /// Number of that run among the repetitions.
+    pub repetition: u32,
     /// Number of runs to which the rule applies.
     pub runs: usize,
     /// Number of runs to which the rule could be applied.
@@ -175,12 +187,20 @@ impl GroupVerdict {
         })
     }
 
-    /// `2 of 3 runs: `; nothing where it is all of them.
+    /// `2 of 3 runs; numbers of repetition 1: `; nothing where there is one run. The numbers of a verdict are those of one run, and others
+    /// on the same page are means over all.
     fn how_often(&self) -> String {
-        match (self.runs == self.all, self.judged == self.all) {
-            (true, _) => String::new(),
-            (false, true) => format!("{} of {} runs: ", self.runs, self.all),
-            (false, false) => format!("{} of {} runs that could be judged: ", self.runs, self.judged),
+        let Self { repetition, runs, judged, all, .. } = self;
+        match (*runs, *judged, *all) {
+            (_, _, 1) => String::new(),
+            (_, 1, _) => format!("repetition {repetition}, the only one of {all} that could be judged: "),
+            (_, judged, _) if judged < *all => {
+                format!(
+                    "{runs} of the {judged} runs of {all} that could be judged; numbers of repetition {repetition}: "
+                )
+            }
+            _ if runs == all => format!("all {all} runs; numbers of repetition {repetition}: "),
+            _ => format!("{runs} of {all} runs; numbers of repetition {repetition}: "),
         }
     }
 }
@@ -201,7 +221,8 @@ pub(crate) fn of_group(group: &Group) -> Vec<GroupVerdict> {
                 continue;
             }
             let page = run.packet_summary.as_ref().and_then(|it| Some((it.page.clone()?, it.server_start_ns)));
-            found.push(GroupVerdict { verdict, runs: 1, judged: 0, all: group.runs.len(), page });
+            let repetition = run.run.repetition;
+            found.push(GroupVerdict { verdict, repetition, runs: 1, judged: 0, all: group.runs.len(), page });
         }
     }
     for one in &mut found {
@@ -210,4 +231,38 @@ pub(crate) fn of_group(group: &Group) -> Vec<GroupVerdict> {
     let order: Vec<_> = verdict_rules().collect();
     found.sort_by_key(|one| order.iter().position(|rule| *rule == one.verdict.rule));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(runs: usize, judged: usize, all: usize) -> String {
+        let verdict = Verdict { rule: "slow_start_overflow", text: String::new(), evidence: Vec::new(), at_ns: None };
+        GroupVerdict { verdict, repetition: 2, runs, judged, all, page: None }.how_often()
+    }
+
+    #[test]
+    fn a_verdict_names_the_run_whose_numbers_it_has() {
+        assert_eq!(one(1, 1, 1), "");
+        assert_eq!(one(1, 1, 3), "repetition 2, the only one of 3 that could be judged: ");
+        assert_eq!(one(3, 3, 3), "all 3 runs; numbers of repetition 2: ");
+        assert_eq!(one(2, 3, 3), "2 of 3 runs; numbers of repetition 2: ");
+        assert_eq!(one(2, 2, 3), "2 of the 2 runs of 3 that could be judged; numbers of repetition 2: ");
+    }
+
+    #[test]
+    fn losses_are_told_where_no_rule_applies() {
+        let said = |lost, sent| {
+            let verdicts = Verdicts { packets_lost: lost, packets_sent: sent, ..Verdicts::default() };
+            let page = verdict_list(&verdicts, None, 0, None).into_string();
+            let words = verdicts_in_words("a", &verdicts);
+            let sentence = words.lines().nth(1).unwrap().trim().to_owned();
+            assert!(page.contains(&sentence), "{page}");
+            sentence
+        };
+        assert_eq!(said(Some(206), Some(7902)), "No rule applies, though 206 of 7902 packets were lost.");
+        assert_eq!(said(Some(0), Some(7902)), "No rule applies, and no packet was lost.");
+        assert_eq!(said(None, Some(7902)), "No rule applies. Whether packets were lost is not known.");
+    }
 }

@@ -24,6 +24,17 @@ pub fn say(text: &str) {
     }
 }
 
+/// A bar once the number of runs is known: one of no runs would be full. `wide_msg` is cut where the line would wrap.
+fn set_style(bar: &ProgressBar, total: usize) {
+    let template = match total {
+        0 => "{spinner} preparing  {elapsed}  {wide_msg}",
+        _ => "{bar:24} {pos}/{len} runs  {elapsed}  {wide_msg}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+}
+
 /// Shared by all workers.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -49,10 +60,9 @@ impl Progress {
     /// Nothing done yet of `total` runs.
     pub fn new(total: usize, workers: usize) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {elapsed}  {msg}");
             let bar = ProgressBar::new(total as u64);
+            set_style(&bar, total);
             bar.enable_steady_tick(Duration::from_millis(500));
-            let bar = if let Ok(style) = style { bar.with_style(style) } else { bar };
             *SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(bar.clone());
             bar
         });
@@ -70,6 +80,7 @@ impl Progress {
         self.lock().total = total;
         if let Some(bar) = &self.bar {
             bar.set_length(total as u64);
+            set_style(bar, total);
         }
     }
 
@@ -168,9 +179,9 @@ impl BytesProgress {
         }
         let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
         let template = if length.is_some() {
-            "{bar:24} {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta} left  {msg}"
+            "{bar:24} {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta} left  {wide_msg}"
         } else {
-            "{spinner} {bytes}  {binary_bytes_per_sec}  {msg}"
+            "{spinner} {bytes}  {binary_bytes_per_sec}  {wide_msg}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -205,7 +216,72 @@ fn in_words(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
     use super::*;
+
+    /// A terminal of 80 columns that keeps what is written to it.
+    #[derive(Clone, Debug, Default)]
+    struct Written(Arc<Mutex<String>>);
+
+    impl Written {
+        fn push(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+    }
+
+    impl TermLike for Written {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.push(text).and_then(|()| self.push("\n"))
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.push(text)
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.push("\n")
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_bar_has_a_number_of_runs_and_fits_into_80_columns() {
+        let written = Written::default();
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::term_like(Box::new(written.clone())));
+        set_style(&bar, 0);
+        bar.tick();
+        let text = written.0.lock().unwrap().clone();
+        assert!(text.contains("preparing") && !text.contains("0/0") && !text.contains('\u{2588}'), "{text}");
+        let state = Mutex::new(State { total: 3, ..State::default() });
+        let progress = Progress { bar: Some(bar.clone()), workers: 2, is_brief: AtomicBool::new(false), state };
+        progress.expect(3);
+        progress.on_start("quiche-0.24, gso=on, pacing=txtime, server_qdisc=fq, queue_limit_packets=143, repetition 1");
+        bar.tick();
+        let text = written.0.lock().unwrap().clone();
+        assert!(text.contains("0/3 runs") && text.contains("running quiche-0.24"), "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+        }
+    }
 
     #[test]
     fn what_is_left_is_shared_by_the_workers() {

@@ -17,22 +17,7 @@ use crate::{
     page::{page_with, picture},
 };
 
-const STYLE: &str = "\
-.verdict { border-left: 5px solid #0072B2; background: #eef5fb; padding: 0.3rem 1rem; margin: 1rem 0; font-size: 1.1rem; }
-.outcome[data-outcome=\"better\"], .outcome[data-outcome=\"passes\"] { color: #006B4E; }
-.outcome[data-outcome=\"worse\"] { color: #A33D00; }
-td.outcome { text-align: left; white-space: normal; min-width: 9rem; }
-thead th.words { text-align: left; }
-td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { font-weight: normal; color: #555; }
-dl.sides dt { float: left; clear: left; width: 2rem; font-weight: 600; }
-dl.sides dd { margin-left: 2rem; }
-@media (prefers-color-scheme: dark) {
-  .verdict { background: #1d2733; }
-  .outcome[data-outcome=\"better\"], .outcome[data-outcome=\"passes\"] { color: #4ecfa2; }
-  .outcome[data-outcome=\"worse\"] { color: #ff8a5c; }
-  td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { color: #a6a9b0; }
-}
-";
+const STYLE: &str = include_str!("comparison.css");
 
 /// The page: verdict, conditions, a table and a picture of differences for each pair, the distributions of both sides, and every metric. The
 /// inputs are those that the comparison was made of, and pair runs by the same keys; without them it has no distributions.

@@ -6,8 +6,9 @@ use crate::{
     plot::{Axis, Bars, Figure, Plot},
 };
 
-/// The longest train of each class of lengths, its name and its colour: blue for what counts as paced, orange for bursts.
-const CLASSES: [(u64, &str, &str); 6] = [
+/// The longest train of each class of lengths, its name and its colour: blue for what counts as paced, orange for bursts. Every page has
+/// these classes.
+pub(crate) const CLASSES: [(u64, &str, &str); 6] = [
     (1, "1", "#08519c"),
     (2, "2", "#4292c6"),
     (5, "3 to 5", "#9ecae1"),

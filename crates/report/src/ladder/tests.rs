@@ -22,8 +22,20 @@ fn page(taps: LadderTaps) -> String {
     })
 }
 
+/// The wide and the narrow picture of the only connection.
+fn pictures(page: &str) -> [&str; 2] {
+    let all: Vec<_> = page.split("<svg").skip(1).filter_map(|part| part.split("</svg>").next()).collect();
+    all.try_into().expect("two pictures")
+}
+
 fn crosses(page: &str) -> usize {
-    page.matches(">lost<").count()
+    let [wide, narrow] = pictures(page).map(|picture| picture.matches("l10 10m0 -10l-10 10").count());
+    assert_eq!(wide, narrow);
+    wide
+}
+
+fn number(element: &str, name: &str) -> f64 {
+    element.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -75,6 +87,43 @@ fn with_one_tap_nothing_is_called_lost() {
     let page = page(LadderTaps::One);
     assert_eq!(crosses(&page), 0);
     assert!(page.contains("arrows are level"));
+}
+
+#[test]
+fn no_arrow_strikes_through_a_text() {
+    for picture in pictures(&page(LadderTaps::Two)) {
+        // Whatever is behind a text is hidden by its ground, which is drawn before it and after every arrow.
+        let ground = picture.find("class=\"paper\"").unwrap();
+        assert!(picture.rfind("<path d=\"M").unwrap() < picture.rfind("class=\"paper\"").unwrap());
+        for (place, _) in picture.match_indices("CRYPTO 0+").filter(|(place, _)| *place > ground) {
+            let before = &picture[..place];
+            let (rect, text) = (before.rfind("<rect class=\"paper\"").unwrap(), before.rfind("<text").unwrap());
+            let between = &picture[rect..text];
+            assert_eq!(between.matches('<').count(), 1, "{between}");
+            assert!(!picture[rect..].contains("<line"), "an arrow is drawn over {between}");
+        }
+    }
+}
+
+#[test]
+fn a_narrow_page_has_both_sides_and_every_word_between_them() {
+    let mut long = datagram(Role::Server, 11_000_000, Some(21_000_000), "ServerHello");
+    long.packets = vec!["OneRtt 5: ".to_owned() + &"NEW_CONNECTION_ID, ".repeat(20)];
+    let connection = LadderConnection { datagrams: vec![long], taps: LadderTaps::Two, ..LadderConnection::default() };
+    let page = render_ladder_html(&Ladder { connections: vec![connection], ..Ladder::default() });
+    let [wide, narrow] = pictures(&page);
+    assert!(number(narrow, "width") <= 400.0 && number(wide, "width") > 1000.0);
+    for picture in [wide, narrow] {
+        let sides: Vec<_> = picture.split("<line class=\"side\"").skip(1).map(|line| number(line, "x1")).collect();
+        assert!(sides.len() == 2 && sides[1] < number(picture, "width") - 60.0, "{sides:?}");
+        for ground in picture.split("<rect class=\"paper\"").skip(1) {
+            let (left, width) = (number(ground, "x"), number(ground, "width"));
+            assert!(left > sides[0] && left + width < sides[1], "{ground}");
+        }
+    }
+    // Five lines for the packet and one for the step, and the end is left out.
+    assert_eq!(narrow.matches("class=\"paper\"").count(), 6);
+    assert!(narrow.contains('\u{2026}'));
 }
 
 #[test]

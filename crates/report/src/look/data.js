@@ -88,8 +88,10 @@ function derive(transfer) {
   close();
 }
 
-/** 0: alone, 1: up to 5 packets, 2: up to 20, 3: more. */
-const trainClass = (length) => (length <= 1 ? 0 : length <= 5 ? 1 : length <= 20 ? 2 : 3);
+/** The place of a train's length in the classes. The last one has no longest train. */
+const trainClass = (length) => TRAIN_CLASSES.findIndex(([longest]) => longest === 0 || length <= longest);
+/** By the length, for the loop over all packets. */
+const CLASS_OF_LENGTH = Uint8Array.from({ length: 64 }, (_, length) => trainClass(length));
 
 /** Times and values of the packets of one side for which a column is not 0. Loops like this one are called once for each column: a
  * function for each packet would make loading noticeably slower. */
@@ -134,7 +136,7 @@ function seriesOf(transfer, head) {
   const none = new Float64Array(0);
   const goodput = goodputOf(transfer);
   return {
-    packets: points(transfer, transfer.train.map(trainClass), 4),
+    packets: points(transfer, transfer.train.map((length) => CLASS_OF_LENGTH[Math.min(length, 63)]), TRAIN_CLASSES.length),
     lost,
     again,
     acked: transfer.hasNumbers ? series(0, transfer.largest, 1, 1) : new Series(none, none),

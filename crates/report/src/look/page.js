@@ -34,8 +34,8 @@ async function main() {
 
 function legend() {
   const palette = colours();
-  const entries = [[palette.trains[0], "packet alone"], [palette.trains[1], "in a train of 2 to 5"], [palette.trains[2], "6 to 20"],
-    [palette.trains[3], "more than 20"], [palette.ack, "acknowledged up to"], [palette.lost, "\u00d7 dropped or declared lost"],
+  const trains = TRAIN_CLASSES.map(([, name], place) => [palette.trains[place], `${place ? "" : "packets in a train of "}${name}`]);
+  const entries = [...trains, [palette.ack, "acknowledged up to"], [palette.lost, "\u00d7 dropped or declared lost"],
     [palette.again, "\u25c7 sent again"]];
   byId("legend").replaceChildren(...entries.map(([colour, text]) => {
     const item = document.createElement("li");

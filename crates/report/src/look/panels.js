@@ -1,9 +1,9 @@
 // What the panels show. A panel has a title, a weight (its share of the height) and curves; a curve gives the series to draw.
 
 const LIGHT = { ink: "#1a1a1a", faint: "#666666", grid: "#e2e2e2", paper: "#ffffff", ack: "#9a9a9a",
-  trains: ["#7aa6c2", "#0072B2", "#E69F00", "#D55E00"], lost: "#C4003C", again: "#8A2BE2", one: "#0072B2", two: "#B85C00", three: "#00795A" };
+  trains: ["#08519c", "#4292c6", "#7db8da", "#E69F00", "#D55E00", "#9c0000"], lost: "#C4003C", again: "#8A2BE2", one: "#0072B2", two: "#B85C00", three: "#00795A" };
 const DARK = { ink: "#e6e6e6", faint: "#a6a9b0", grid: "#33373e", paper: "#16181c", ack: "#7d828c",
-  trains: ["#8fb8d6", "#4aa8ff", "#ffc04d", "#ff8a4d"], lost: "#ff5c8a", again: "#c79bff", one: "#4aa8ff", two: "#ffab5c", three: "#3ddcae" };
+  trains: ["#3f86cf", "#6cb4f0", "#b3daf7", "#fdd49e", "#fc8d59", "#ff4f3d"], lost: "#ff5c8a", again: "#c79bff", one: "#4aa8ff", two: "#ffab5c", three: "#3ddcae" };
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
 const colours = () => (darkQuery.matches ? DARK : LIGHT);
 

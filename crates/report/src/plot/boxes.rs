@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::{
-    bars::interval,
     canvas::Canvas,
     lines,
     model::{Content, Mark, Plot, Quartiles},
@@ -12,6 +11,9 @@ use crate::number::number;
 
 /// Share of a name's place that its boxes take.
 const SHARE: f64 = 0.7;
+
+/// An end that is so many pixels outside of the axis is on its edge.
+const EDGE: f64 = 0.5;
 
 /// Boxes as far as they are drawn.
 pub(super) struct Drawn {
@@ -57,16 +59,40 @@ impl Drawn {
     }
 }
 
-/// Draws means with intervals in rows.
+/// Draws means with intervals in rows. What lies outside of the axis is an arrow at its edge, with the value.
 pub(super) fn draw_intervals(text: &mut String, name: &str, rows: &[(usize, [f64; 3])], canvas: &Canvas) {
     for (row, values) in rows {
         let y = canvas.y(*row as f64);
-        let [low, mean, high] = values.map(|value| canvas.x(value));
         let what = format!("{}, from {} to {}", canvas.tooltips.value(values[1]), number(values[0]), number(values[2]));
         let title = canvas.tooltips.of_name(name, *row as f64, &what);
-        let d = interval(low, high, y);
-        let _ = write!(text, "<g>{title}<path d=\"{d}\" stroke=\"currentColor\" stroke-width=\"1.6\" fill=\"none\"/>");
-        lines::draw_mark(text, Mark::Dot, (mean, y));
+        let edges = [canvas.area.left, canvas.area.left + canvas.area.width];
+        let [low, mean, high] = values.map(|value| canvas.x(value));
+        let is_out = |x: f64| x < edges[0] - EDGE || x > edges[1] + EDGE;
+        let [from, to] = [low, high].map(|x| x.clamp(edges[0], edges[1]));
+        let _ = write!(text, "<g>{title}<path d=\"M{from:.2} {y:.2}H{to:.2}");
+        for x in [low, high].into_iter().filter(|x| !is_out(*x)) {
+            let _ = write!(text, "M{x:.2} {:.2}v8", y - 4.0);
+        }
+        text.push_str("\" stroke=\"currentColor\" stroke-width=\"1.6\" fill=\"none\"/>");
+        for (edge, back, end, anchor) in [(edges[0], 9.0, 0, "start"), (edges[1], -9.0, 2, "end")] {
+            let is_beyond = |x: f64| is_out(x) && (x > edge) == (back < 0.0) && x != edge;
+            if !is_beyond([low, mean, high][end]) {
+                continue;
+            }
+            // Of a mean that cannot be seen either, the mean is told.
+            let told = if is_beyond(mean) { values[1] } else { values[end] };
+            let _ = write!(
+                text,
+                "<path class=\"beyond\" d=\"M{edge:.2} {y:.2}l{back} -5v10z\"/>\
+                 <text x=\"{:.2}\" y=\"{:.2}\" text-anchor=\"{anchor}\">{}</text>",
+                edge + back * 1.3,
+                y - 4.0,
+                number(told)
+            );
+        }
+        if !is_out(mean) {
+            lines::draw_mark(text, Mark::Dot, (mean, y));
+        }
         text.push_str("</g>");
     }
 }

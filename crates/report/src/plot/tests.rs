@@ -119,6 +119,24 @@ fn boxes_reach_from_the_first_to_the_third_quartile_at_the_places_of_their_names
 }
 
 #[test]
+fn what_lies_outside_of_the_axis_is_an_arrow_with_its_value_at_the_edge() {
+    let mut plot =
+        Plot::new(Axis::between("% of A", -10.0, 10.0), Axis::names("", names(&["in", "above", "below", "end"])));
+    let rows = [[-5.0, 0.0, 5.0], [300.0, 700.0, 900.0], [-90.0, -70.0, -60.0], [-5.0, 3.0, 40.0]];
+    plot.add("", "#123456", Content::Intervals(rows.into_iter().enumerate().collect()));
+    let svg = file(&figure(plot));
+    let rows: Vec<_> = svg.split("<g><title>").skip(1).collect();
+    let seen = |row: &str, words: &str| {
+        let row = row.split("</g>").next().unwrap();
+        (row.matches("class=\"beyond\"").count(), row.contains(&format!(">{words}</text>")), row.contains("h.01"))
+    };
+    assert_eq!(seen(rows[0], ""), (0, false, true));
+    assert_eq!(seen(rows[1], "700"), (1, true, false));
+    assert_eq!(seen(rows[2], "-70"), (1, true, false));
+    assert_eq!(seen(rows[3], "40"), (1, true, true));
+}
+
+#[test]
 fn intervals_are_in_the_order_of_their_names_from_the_top() {
     let mut plot = Plot::new(Axis::between("% of A", -10.0, 10.0), Axis::names("", names(&["first", "second"])));
     plot.guides = vec![0.0];

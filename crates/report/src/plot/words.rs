@@ -13,7 +13,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// Width of a text in pixels, at most.
-pub(super) fn width(text: &str, font_size: f64) -> f64 {
+pub(crate) fn width(text: &str, font_size: f64) -> f64 {
     let of = |letter: char| match letter {
         'i' | 'j' | 'l' | 'f' | 't' | 'r' | ' ' | '.' | ',' | ':' | ';' | '\'' | '|' | '(' | ')' | '-' | '/' => NARROW,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '\u{2026}' => WIDE,
@@ -27,7 +27,7 @@ pub(super) fn width(text: &str, font_size: f64) -> f64 {
 }
 
 /// The text, or its beginning and an ellipsis where it would be wider.
-pub(super) fn shortened(text: &str, most: f64, font_size: f64) -> String {
+pub(crate) fn shortened(text: &str, most: f64, font_size: f64) -> String {
     if width(text, font_size) <= most {
         return text.to_owned();
     }

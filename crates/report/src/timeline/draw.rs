@@ -156,7 +156,7 @@ pub(super) fn svg(panels: &[Panel], duration_ns: u64) -> String {
         let (end, below, name) = (bottom + 5.0, bottom + 18.0, label(tick, step));
         let _ = write!(
             text,
-            "<path d=\"M{x:.2} {bottom}V{end}\" stroke=\"#444444\"/>\
+            "<path class=\"tick\" d=\"M{x:.2} {bottom}V{end}\" stroke=\"#444444\"/>\
              <text x=\"{x:.2}\" y=\"{below}\" text-anchor=\"middle\">{name}</text>"
         );
     }

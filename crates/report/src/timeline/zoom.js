@@ -27,7 +27,7 @@
     const decimals = Math.max(0, -Math.floor(Math.log10(step / 1e9) + 1e-9));
     for (let tick = Math.ceil(from / step - 1e-9) * step; tick <= to * (1 + 1e-12); tick += step) {
       const x = place(tick);
-      ticks.append(make("path", { d: `M${x} ${bottom}V${bottom + 5}`, stroke: "#444444" }));
+      ticks.append(make("path", { class: "tick", d: `M${x} ${bottom}V${bottom + 5}` }));
       const text = make("text", { x: x, y: bottom + 18, "text-anchor": "middle" });
       text.textContent = seconds(tick, decimals);
       ticks.append(text);

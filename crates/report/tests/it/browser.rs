@@ -34,7 +34,7 @@ fn looked_at(page: &str) -> String {
 }
 
 /// Loads the page in a headless Chromium. Returns its document after all scripts have run, and its log.
-fn load(page: &str) -> (String, String) {
+pub fn load(page: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("report.html");
     fs::write(&path, page).unwrap();
@@ -49,7 +49,7 @@ fn load(page: &str) -> (String, String) {
     (String::from_utf8_lossy(&stdout).into_owned(), log)
 }
 
-fn complaints(log: &str) -> Vec<&str> {
+pub fn complaints(log: &str) -> Vec<&str> {
     log.lines().filter(|line| line.contains("CONSOLE")).collect()
 }
 
@@ -65,11 +65,8 @@ fn every_picture_is_drawn_and_its_texts_are_apart() {
     }
 }
 
-#[test]
-fn the_page_of_a_comparison_draws_its_pictures() {
-    if !has_program("chromium", "chromium") {
-        return;
-    }
+/// The page of a comparison of two sides that differ in goodput.
+pub fn comparison_page() -> String {
     let [one, other] = [36e6, 30e6].map(|goodput| common::side(&[goodput, goodput + 1e5, goodput + 3e5], &[]));
     let question = Question {
         names: ["main".to_owned(), "pr".to_owned()],
@@ -80,8 +77,15 @@ fn the_page_of_a_comparison_draws_its_pictures() {
         command: String::new(),
     };
     let comparison = Comparison::of(&one, &other, [&settings_key, &settings_key], &question).unwrap();
-    let (document, log) =
-        load(&looked_at(&render_comparison_html(&comparison, Some(([&one, &other], [&settings_key, &settings_key])))));
+    render_comparison_html(&comparison, Some(([&one, &other], [&settings_key, &settings_key])))
+}
+
+#[test]
+fn the_page_of_a_comparison_draws_its_pictures() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
+    let (document, log) = load(&looked_at(&comparison_page()));
     assert!(complaints(&log).is_empty(), "{:?}", complaints(&log));
     for id in ["differences-0", "gap-cdf", "train-lengths"] {
         assert!(document.contains(&format!("<svg class=\"plot\" id=\"{id}\"")), "no {id} in the page");

@@ -15,7 +15,7 @@ fn entry(server: &str, client: &str, case: &str, verdict: Verdict) -> Entry {
 }
 
 /// A matrix of twelve: five succeeded, two failed, four not supported, one not run.
-fn matrix() -> Matrix {
+pub fn matrix() -> Matrix {
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let failed = |reasons: &[&str]| Verdict::Failed { reasons: names(reasons) };
     let unsupported = |role| Verdict::Unsupported { role };

@@ -9,7 +9,7 @@ use quiclab_testing::has_program;
 const MILLISECOND: u64 = 1_000_000;
 
 /// 3000 packets of a server in trains of 1 to 30, and an acknowledgment after each third.
-fn transfer(name: &str) -> LookTransfer {
+pub fn transfer(name: &str) -> LookTransfer {
     let mut packets = Vec::new();
     let mut time_ns = 0;
     for number in 0..3000_u64 {
@@ -115,13 +115,32 @@ fn packets_are_drawn_in_the_colour_of_their_train() {
     let script = "
         const count = (index) => { view.draw(); const colour = pixelOf(colours().trains[index]);
           return view.raster.pixels.reduce((sum, pixel) => sum + (pixel === colour ? 1 : 0), 0); };
-        const whole = [0, 1, 2, 3].map(count);
+        const whole = [0, 1, 2, 3, 4, 5].map(count);
         view.show(0, 30e6);
-        const early = [0, 3].map(count);
-        say(JSON.stringify({ whole: whole.map((pixels) => pixels > 20), early: early.map((pixels) => pixels > 20) }));";
+        const early = [0, 5].map(count);
+        say(JSON.stringify({ whole: whole.map((pixels) => pixels > 0), early: early.map((pixels) => pixels > 20) }));";
     let (said, complaints) = shown(&[transfer("one")], "", script);
-    assert_eq!(said, r#"{"whole":[true,true,true,true],"early":[true,false]}"#);
+    assert_eq!(said, r#"{"whole":[true,true,true,true,true,true],"early":[true,false]}"#);
     assert!(complaints.is_empty(), "{complaints:?}");
+}
+
+/// The legend has the classes of the report, each in the colour in which its packets are drawn.
+#[test]
+fn the_bins_of_trains_are_those_of_the_report() {
+    if !has_program("chromium", "chromium") {
+        return;
+    }
+    let script = "const [entries, palette] = [[...document.querySelectorAll('#legend li')], colours()];
+        const inks = entries.map((one) => one.querySelector('span').style.background);
+        const wanted = palette.trains.map((one) => { const box = document.createElement('i'); box.style.background = one; return box.style.background; });
+        say(entries.slice(0, 6).map((one) => one.textContent).join(', ') + ` ${wanted.every((one, place) => one === inks[place])}`);";
+    let (said, _) = shown(&[transfer("one")], "", script);
+    assert_eq!(said, "packets in a train of 1, 2, 3 to 5, 6 to 10, 11 to 20, more than 20 true");
+    let report = quiclab_report::render_html(&crate::common::input());
+    let bins = report.split("id=\"train-mix\"").nth(1).unwrap();
+    let places =
+        ["1", "2", "3 to 5", "6 to 10", "11 to 20", "more than 20"].map(|bin| bins.find(&format!(">{bin}</text>")));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The integration tests of this crate: one executable, a module for each subject.
 
 mod browser;
+mod colours;
 mod comment;
 mod common;
 mod comparison;
@@ -8,6 +9,7 @@ mod cpu_time;
 mod handshakes;
 mod interop;
 mod look_page;
+mod narrow;
 mod ranking;
 mod repeated;
 mod run_page;

@@ -9,7 +9,7 @@ use quiclab_testing::has_program;
 
 const SECOND: u64 = 1_000_000_000;
 
-fn page() -> RunPage {
+pub fn page() -> RunPage {
     let row = common::input().runs.remove(0);
     let point = |time_ns, value| SeriesPoint { time_ns, minimum: value, maximum: value, last: value };
     RunPage {
