@@ -182,6 +182,7 @@ fn short_cells(row: &Row) -> [String; 5] {
     let outcome = match row.change {
         Change::NoneShown => "none shown",
         Change::Same => "the same",
+        Change::Small => "too small",
         Change::Unknown => "too few runs",
         change => change.word(),
     };

@@ -29,6 +29,9 @@ const WORDS: [(Theme, [&str; 3]); 6] = [
 /// Which metrics say whether a sender is burstier, where they show a difference: those of its trains. Shares of gaps and peaks in relation to
 /// the mean rate also change with the rate.
 pub(super) const OF_TRAINS: [&str; 2] = ["train_max_packets", "train_share_of_packets_le_5"];
+/// What B does where the longest train is longer and more packets are in short trains, and the other way round.
+const FEWER_AND_LONGER: &str = "sends fewer but longer bursts";
+const MORE_AND_SHORTER: &str = "sends more but shorter bursts";
 /// Most metrics of a theme that a sentence has; the table has the others.
 const MOST_NUMBERS: usize = 2;
 /// The half-width of an interval, as a share of A, up to which a metric counts as unchanged.
@@ -41,6 +44,8 @@ pub(super) struct Clause {
     /// What B does.
     pub(super) words: &'static str,
     text: String,
+    /// What contradicts it; empty where nothing does.
+    although: String,
 }
 
 /// What a comparison says of all its settings, in a line.
@@ -111,7 +116,8 @@ impl Verdict {
     }
 
     fn write(&mut self) {
-        let clauses: Vec<_> = self.clauses.iter().map(|clause| format!("{}: {}", clause.words, clause.text)).collect();
+        let clauses: Vec<_> =
+            self.clauses.iter().map(|clause| format!("{}: {}{}", clause.words, clause.text, clause.although)).collect();
         let subject = if clauses.is_empty() { "" } else { "B " };
         let parts: Vec<_> = clauses.iter().chain(&self.rest).map(String::as_str).collect();
         self.text = format!("{subject}{}", parts.join("; "));
@@ -130,18 +136,22 @@ fn clause(theme: Theme, [better, worse, both]: [&'static str; 3], rows: &[&Row])
     let words = match (has(Change::Better), has(Change::Worse)) {
         (true, false) => better,
         (false, true) => worse,
+        (true, true) if !of_trains.is_empty() => {
+            let longest = deciding.iter().find(|row| row.metric == OF_TRAINS[0]);
+            // The other one is the share of packets in short trains.
+            let is_longer = longest.is_some_and(|row| row.change == Change::Worse);
+            if is_longer { FEWER_AND_LONGER } else { MORE_AND_SHORTER }
+        }
         (true, true) => both,
         (false, false) if deciding.is_empty() => return None,
         (false, false) => "differs",
     };
     let numbers: Vec<_> = deciding.iter().take(MOST_NUMBERS).map(|row| in_numbers(row)).collect();
-    let mut text = numbers.join(", ");
+    let text = numbers.join(", ");
     // Trains decide, and what contradicts them is not kept quiet.
     let contradicts = |row: &&&Row| !of_trains.is_empty() && row.change.is_shown() && !has(row.change);
-    if let Some(row) = shown.iter().find(contradicts) {
-        text.push_str(&format!(", although {}", in_numbers(row)));
-    }
-    Some(Clause { theme, words, text })
+    let although = shown.iter().find(contradicts).map(|row| format!(", although {}", in_numbers(row)));
+    Some(Clause { theme, words, text, although: although.unwrap_or_default() })
 }
 
 /// How little goodput changed where something else did: what a change costs is asked of every change.

@@ -381,6 +381,20 @@ fn trains_decide_who_is_burstier_and_what_contradicts_them_is_said() {
 }
 
 #[test]
+fn trains_that_contradict_each_other_are_fewer_and_longer_or_more_and_shorter_bursts() {
+    let [mut one, mut other] = [side(&QUIET, &[]), side(&QUIET, &[])];
+    for (side, packets, share) in [(&mut one, 11, 0.86), (&mut other, 38, 0.93)] {
+        for run in &mut side.runs {
+            run.metrics.metrics.train_max_packets = Some(packets);
+            run.metrics.metrics.train_share_of_packets_le_5 = Some(share);
+        }
+    }
+    let answer = compared(&one, &other, &[]).answer;
+    assert!(answer.starts_with("B sends fewer but longer bursts: longest train 11.0 to 38.0 packets"), "{answer}");
+    assert!(compared(&other, &one, &[]).answer.starts_with("B sends more but shorter bursts: longest train 38.0"));
+}
+
+#[test]
 fn several_settings_have_one_answer() {
     let twice = |goodput: &[f64]| {
         let mut input = side(&QUIET, &[]);
