@@ -31,6 +31,8 @@ src = "src"
 [output.html]
 default-theme = "light"
 preferred-dark-theme = "navy"
+# Commands are pasted: no dash of two hyphens, no curly quotes.
+smart-punctuation = false
 no-section-label = true
 additional-css = ["site.css"]
 

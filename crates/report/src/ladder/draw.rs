@@ -49,7 +49,7 @@ pub(super) fn svg(connection: &LadderConnection, layout: &Layout) -> String {
     let datagrams: Vec<_> =
         connection.datagrams.iter().map(|datagram| Drawn::of(datagram, connection.taps, layout)).collect();
     let marks: Vec<_> = connection.marks.iter().map(|mark| (mark, mark_lines(mark, layout))).collect();
-    let heights = Heights::of(&datagrams, &marks);
+    let heights = Heights::of(&datagrams, &marks, layout);
     let Layout { class, width, client_x, server_x, .. } = *layout;
     let height = heights.bottom + 40.0;
     let mut text = format!(
@@ -139,6 +139,12 @@ impl Layout {
         }
     }
 
+    /// Whether a line goes beyond the middle between the sides.
+    fn is_long(&self, lines: &[String]) -> bool {
+        let half = (self.server_x - self.client_x) / 2.0 - BESIDE - 3.0;
+        lines.iter().any(|line| width(line, FONT) * BOLD > half)
+    }
+
     /// The text in lines that fit between the sides, the last one with an ellipsis where it does not all fit.
     fn lines(&self, text: &str, is_bold: bool) -> Vec<String> {
         let room = (self.server_x - self.client_x - 2.0 * BESIDE) / if is_bold { BOLD } else { 1.0 };
@@ -185,7 +191,7 @@ struct Heights {
 
 impl Heights {
     /// Departures and arrivals in the order of time, each with room for its text.
-    fn of(datagrams: &[Drawn], marks: &[(&LadderMark, Vec<String>)]) -> Self {
+    fn of(datagrams: &[Drawn], marks: &[(&LadderMark, Vec<String>)], layout: &Layout) -> Self {
         let sent = datagrams.iter().enumerate().map(|(number, one)| (one.datagram.sent_ns, What::Departure, number));
         let arrived = datagrams
             .iter()
@@ -221,7 +227,13 @@ impl Heights {
                 What::Departure => datagrams[number].datagram.sender,
                 What::Before | What::Behind | What::End => marks[number].0.side,
             };
-            let y = lowest.max(free[side as usize]);
+            // Two texts beside each other must both be short.
+            let is_long = match what {
+                What::Departure => datagrams[number].texts.iter().any(|text| layout.is_long(&text.lines)),
+                What::Before | What::Behind => layout.is_long(&marks[number].1),
+                What::Arrival | What::End => false,
+            };
+            let y = lowest.max(free[side as usize]).max(if is_long { free[side.peer() as usize] } else { 0.0 });
             let height = match what {
                 What::Arrival => {
                     places[number].arrived = Some(y);
@@ -241,6 +253,9 @@ impl Heights {
                 }
             };
             free[side as usize] = y + height;
+            if is_long {
+                free = [y + height; 2];
+            }
             before = Some((time_ns, y));
         }
         Self { places, marks: places_of_marks, bottom: free[0].max(free[1]) }

@@ -54,10 +54,12 @@ pub(super) fn numbers(run: &LadderRun) -> Markup {
         (of_run(&run.path))
         @if !rows.is_empty() {
             h2 { "Numbers of the handshake" }
-            table {
-                tbody {
-                    @for (column, value) in rows {
-                        tr { th { (column.heading) } td { (value.map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) } }
+            div.wide {
+                table {
+                    tbody {
+                        @for (column, value) in rows {
+                            tr { th { (column.heading) } td { (value.map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) } }
+                        }
                     }
                 }
             }

@@ -127,6 +127,30 @@ fn a_narrow_page_has_both_sides_and_every_word_between_them() {
 }
 
 #[test]
+fn texts_of_both_sides_are_apart() {
+    let mut one = datagram(Role::Client, 0, Some(10_000_000), "ClientHello");
+    one.packets = vec!["OneRtt 5: ".to_owned() + &"NEW_CONNECTION_ID, ".repeat(20); 2];
+    let other = LadderDatagram { sender: Role::Server, sent_ns: 1_000_000, ..one.clone() };
+    let short = datagram(Role::Client, 2_000_000, Some(12_000_000), "Finished");
+    let datagrams = vec![one, other, short];
+    let connection = LadderConnection { datagrams, taps: LadderTaps::Two, ..LadderConnection::default() };
+    let page = render_ladder_html(&Ladder { connections: vec![connection], ..Ladder::default() });
+    for picture in pictures(&page) {
+        let grounds: Vec<_> = picture.split("<rect class=\"paper\"").skip(1).collect();
+        for (place, one) in grounds.iter().enumerate() {
+            for other in &grounds[place + 1..] {
+                let apart = |from: &str, length: &str| {
+                    let ends = |ground: &str| (number(ground, from), number(ground, from) + number(ground, length));
+                    let (one, other) = (ends(one), ends(other));
+                    one.1 <= other.0 + 1.0 || other.1 <= one.0 + 1.0
+                };
+                assert!(apart("x", "width") || apart("y", "height"), "{one} {other}");
+            }
+        }
+    }
+}
+
+#[test]
 fn words_are_escaped() {
     assert!(page(LadderTaps::Two).contains("&lt;b&gt; (1200 bytes)"));
 }

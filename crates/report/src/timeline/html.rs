@@ -154,12 +154,14 @@ fn bursts(page: &RunPage) -> Markup {
 
 fn metrics(page: &RunPage) -> Markup {
     html! {
-        table {
-            tbody {
-                @for column in COLUMNS {
-                    tr {
-                        th { (column.heading) }
-                        td { ((column.value)(&page.metrics.metrics).map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) }
+        div.wide {
+            table {
+                tbody {
+                    @for column in COLUMNS {
+                        tr {
+                            th { (column.heading) }
+                            td { ((column.value)(&page.metrics.metrics).map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) }
+                        }
                     }
                 }
             }

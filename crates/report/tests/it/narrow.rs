@@ -9,10 +9,10 @@ use crate::{
 
 /// Complains about a page that scrolls sideways as a whole, about words that are broken, and about headings that run into each other.
 const LOOK_AT_WIDTHS: &str = "<script>
+  document.querySelectorAll('details').forEach((one) => { one.open = true; });
   const wide = document.documentElement.scrollWidth;
   if (innerWidth !== WIDTH) console.error('the window has ' + innerWidth + ' pixels');
   if (wide > innerWidth) console.error('the page has ' + wide + ' pixels of ' + innerWidth);
-  document.querySelectorAll('details').forEach((one) => { one.open = true; });
   document.querySelectorAll('thead th').forEach((head) => {
     if (head.scrollWidth > head.clientWidth + 1) console.error('too long: ' + head.textContent);
     const walker = document.createTreeWalker(head, NodeFilter.SHOW_TEXT);

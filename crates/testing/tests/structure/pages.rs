@@ -96,6 +96,10 @@ fn the_source_of_the_site_has_every_page_and_file_that_it_links_to() {
     let out = tempfile::tempdir().unwrap();
     let status = Command::new(repository().join("packaging/site.py")).arg(out.path()).status().unwrap();
     assert!(status.success(), "packaging/site.py: {status}");
+    // mdBook makes a dash of the two hyphens of an option, and quotes that no shell takes, unless it is told not to.
+    let book = fs::read_to_string(out.path().join("book.toml")).unwrap();
+    let html = book.split("[output.html]").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap();
+    assert!(html.lines().any(|line| line == "smart-punctuation = false"), "{book}");
     let source = out.path().join("src").canonicalize().unwrap();
     let (mut broken, mut seen) = (Vec::new(), 0);
     for page in pages_below(&source) {
