@@ -2,6 +2,7 @@
 
 mod hosts;
 mod records;
+mod screen;
 
 use std::{env, fs, path::Path, process::Command, sync::atomic::Ordering, thread};
 
@@ -83,7 +84,7 @@ fn show(checks: &[Check], is_json: bool, summary: &str) -> Result<u8> {
     if is_json {
         output::print(&(serde_json::to_string_pretty(checks)? + "\n"))?;
     } else {
-        output::print(&(table(checks) + "\n"))?;
+        output::print(&screen::screen(checks, output::terminal_width()))?;
         status!("quiclab: {summary}");
     }
     Ok(u8::from(checks.iter().any(|check| !check.good)))
@@ -365,20 +366,6 @@ fn summary(checks: &[Check]) -> String {
     }
 }
 
-fn table(checks: &[Check]) -> String {
-    let mut table = output::table(["", "what", "found", "how to fix it"]);
-    for check in checks {
-        let state = match (check.good, &check.remedy) {
-            (true, None) => "ok",
-            (true, Some(_)) => "optional",
-            (false, _) if check.is_damage => "DAMAGED",
-            (false, _) => "MISSING",
-        };
-        table.add_row([state, &check.name, &check.found, check.remedy.as_deref().unwrap_or("")]);
-    }
-    table.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,7 +382,5 @@ mod tests {
         assert!(optional.ends_with("needed only for building the stack kwik"), "{optional}");
         let missing = summary(&[bad("QEMU", "not found".to_owned(), "apt-get install qemu".to_owned()), no_java()]);
         assert_eq!(missing, "1 required thing is missing or too small: QEMU");
-        let table = table(&[there(), no_java()]);
-        assert!(table.contains("optional") && !table.contains("MISSING"), "{table}");
     }
 }
