@@ -50,8 +50,10 @@ pub struct Verdicts {
     pub not_judged: Vec<NotJudged>,
     /// Packets that the sender sent; `None` where that is not known.
     pub packets_sent: Option<u64>,
-    /// Those of them that were declared lost and never acknowledged; `None` where that is not known.
+    /// Packets that were declared lost and never acknowledged; `None` where that is not known.
     pub packets_lost: Option<u64>,
+    /// Packets that the bottleneck dropped; `None` where that is not known.
+    pub packets_dropped: Option<u64>,
 }
 
 type Judge = fn(&Evidence) -> Outcome;
@@ -88,7 +90,8 @@ pub fn verdict_rules() -> impl Iterator<Item = &'static str> {
 pub fn judge(evidence: &Evidence) -> Verdicts {
     let metrics = &evidence.run.metrics;
     let (packets_sent, packets_lost) = (metrics.packets_sent, metrics.packets_lost);
-    let mut verdicts = Verdicts { packets_sent, packets_lost, ..Verdicts::default() };
+    let mut verdicts =
+        Verdicts { packets_sent, packets_lost, packets_dropped: metrics.drops_packets, ..Verdicts::default() };
     for (rule, judge) in RULES {
         match judge(evidence) {
             Outcome::Found { text, evidence, at_ns } => {

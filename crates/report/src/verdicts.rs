@@ -43,6 +43,10 @@ fn no_rule_applies(verdicts: &Verdicts) -> String {
         (Some(0), _) => "No rule applies, and no packet was lost.".to_owned(),
         (Some(lost), Some(sent)) => format!("No rule applies, though {lost} of {sent} packets were lost."),
         (Some(lost), None) => format!("No rule applies, though {lost} packets were lost."),
+        (None, _) if verdicts.packets_dropped.is_some_and(|dropped| dropped > 0) => {
+            let dropped = verdicts.packets_dropped.unwrap_or_default();
+            format!("No rule applies, though the bottleneck dropped {dropped} packets.")
+        }
         (None, _) => "No rule applies. Whether packets were lost is not known.".to_owned(),
     }
 }
@@ -263,6 +267,8 @@ mod tests {
         };
         assert_eq!(said(Some(206), Some(7902)), "No rule applies, though 206 of 7902 packets were lost.");
         assert_eq!(said(Some(0), Some(7902)), "No rule applies, and no packet was lost.");
+        let tcp = Verdicts { packets_dropped: Some(11), ..Verdicts::default() };
+        assert_eq!(no_rule_applies(&tcp), "No rule applies, though the bottleneck dropped 11 packets.");
         assert_eq!(said(None, Some(7902)), "No rule applies. Whether packets were lost is not known.");
     }
 }

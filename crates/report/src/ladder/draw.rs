@@ -19,10 +19,10 @@ pub(super) struct Layout {
     most_lines: usize,
 }
 
-/// For a page that is as wide as the picture.
+/// The layout for a page that is as wide as the picture.
 pub(super) const WIDE: Layout =
     Layout { class: "is-wide", width: 1100.0, client_x: 110.0, server_x: 990.0, most_lines: 1 };
-/// For a telephone: both sides are on it, and texts take more lines.
+/// The layout for a telephone: both sides are on it, and texts take more lines.
 pub(super) const NARROW: Layout =
     Layout { class: "is-narrow", width: 390.0, client_x: 72.0, server_x: 318.0, most_lines: 5 };
 
@@ -33,7 +33,7 @@ const LINE: f64 = 14.0;
 const FONT: f64 = 11.0;
 /// Bold text is so much wider.
 const BOLD: f64 = 1.12;
-/// Between a side and a text.
+/// Space between a side and a text.
 const BESIDE: f64 = 14.0;
 /// Above and below the text of a datagram.
 const PADDING: f64 = 8.0;

@@ -79,15 +79,15 @@ pub(super) fn draw_intervals(text: &mut String, name: &str, rows: &[(usize, [f64
             if !is_beyond([low, mean, high][end]) {
                 continue;
             }
-            // Of a mean that cannot be seen either, the mean is told.
-            let told = if is_beyond(mean) { values[1] } else { values[end] };
+            // Where the mean cannot be seen either, it is the value.
+            let value = if is_beyond(mean) { values[1] } else { values[end] };
             let _ = write!(
                 text,
                 "<path class=\"beyond\" d=\"M{edge:.2} {y:.2}l{back} -5v10z\"/>\
                  <text x=\"{:.2}\" y=\"{:.2}\" text-anchor=\"{anchor}\">{}</text>",
                 edge + back * 1.3,
                 y - 4.0,
-                number(told)
+                number(value)
             );
         }
         if !is_out(mean) {
