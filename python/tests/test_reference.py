@@ -26,9 +26,15 @@ def section(level: int, name: str, thing: object) -> str:
 def signature_of(thing: object) -> str:
     if not inspect.isfunction(thing) and not inspect.ismethod(thing):
         return ""
-    names = []
+    names, is_bare = [], False
     for parameter in inspect.signature(thing).parameters.values():
-        text = ("**" if parameter.kind is parameter.VAR_KEYWORD else "") + parameter.name
+        if parameter.kind is parameter.KEYWORD_ONLY and not is_bare:
+            names.append("*")
+            is_bare = True
+        is_rest = parameter.kind is parameter.VAR_KEYWORD
+        stars = "**" if is_rest else "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        text = stars + parameter.name
+        is_bare = is_bare or parameter.kind is parameter.VAR_POSITIONAL
         default = parameter.default
         names.append(text if default is parameter.empty else f"{text}={default!r}")
     return f"{thing.__name__}({', '.join(names)})\n\n"

@@ -68,6 +68,47 @@ def test_the_summary_of_a_notebook_is_short_and_escaped(models: Results) -> None
     assert len(page) < 2000
 
 
+def test_results_have_a_length_rows_and_a_data_frame(models: Results) -> None:
+    pytest.importorskip("pandas")
+    rows = list(models)
+    assert len(models) == len(rows) == models.runs.num_rows > 0
+    assert [row["goodput_bps"] for row in rows] == report_metrics(models, "goodput_bps")
+    assert models.to_pandas()["goodput_bps"].tolist() == report_metrics(models, "goodput_bps")
+
+
+def test_the_summary_of_a_notebook_has_the_means_of_the_report(transfer: Results) -> None:
+    page = transfer._repr_html_()
+    (goodput,) = report_metrics(transfer, "goodput_wire_bps")
+    assert "<th>goodput, Mbit/s</th>" in page and f"<td>{goodput / 1e6:.2f}</td>" in page
+
+
+def test_two_result_folders_are_compared_and_what_fails_is_no_error(transfer: Results) -> None:
+    answer = quiclab.ab(transfer.folder, transfer.folder, fail_if="goodput_wire_bps < 1 Gbit/s", quiet=True)
+    assert answer["answer"] == answer["verdict"][0]["text"]
+    assert answer["conditions"][0]["outcome"] != "passes"
+    with pytest.raises(QuiclabError, match="found no results") as error:
+        quiclab.ab(transfer.folder, EXPERIMENTS, quiet=True)
+    assert error.value.status == 125
+
+
+def test_expectations_are_judged_and_one_that_fails_is_no_error(models: Results, transfer: Results) -> None:
+    judged = quiclab.check(models.folder)
+    assert (judged["judged"], judged["holding"]) == (7, 6)
+    with pytest.raises(QuiclabError, match="expectation") as error:
+        quiclab.check(transfer.folder)
+    assert error.value.status == 125
+
+
+def test_look_writes_a_page(transfer: Results, tmp_path: Path) -> None:
+    page = quiclab.look(transfer.record(0), html=tmp_path / "page.html")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    package = (REPOSITORY / "python/pyproject.toml").read_text()
+    assert f'version = "{quiclab.__version__}"' in package
+
+
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"found no report\.json"):
         quiclab.load(tmp_path)

@@ -28,6 +28,8 @@ pub(crate) struct Kind {
     pub(crate) present: fn(&str) -> Option<&'static str>,
     /// Keys of earlier versions.
     pub(crate) former_keys: fn() -> Vec<&'static str>,
+    /// What to write instead of a key that other tools have, as a hint; `None` where it is no such key.
+    pub(crate) foreign_key: fn(&str) -> Option<&'static str>,
     /// Whether runs have series over time, and groups of flows, which figures can show.
     pub(crate) has_series: bool,
     /// The page that lists all keys.
@@ -44,6 +46,29 @@ impl Kind {
     pub(crate) fn knows(&self, key: &str) -> bool {
         (self.check)(key, &Value::Boolean(false)).is_some()
     }
+}
+
+/// What to write instead of the words that networks are usually described with.
+fn foreign_key(key: &str) -> Option<&'static str> {
+    let (section, own) = key.rsplit_once('.').unwrap_or(("", key));
+    Some(match (section, own) {
+        ("path" | "", "rtt" | "delay" | "latency") => {
+            "a path has a delay in each direction: path.delay_to_client and path.delay_to_server, together the round-trip time"
+        }
+        ("path" | "", "bandwidth" | "capacity" | "bw" | "speed") => "did you mean path.rate?",
+        ("path" | "", "buffer" | "queue" | "queue_limit" | "queue_size") => {
+            "did you mean path.queue_bdp (in bandwidth-delay products), or path.queue_limit_packets?"
+        }
+        ("path" | "", "loss" | "loss_rate" | "drop_rate" | "plr") => {
+            "loss is a stage of the path. In a line, with 1 % towards the client: path.scenario = \"drop-rate --delay=20ms \
+             --bandwidth=40Mbps --queue=100 --rate_to_client=1 --rate_to_server=0\"; docs/reference/path.md has every model of loss"
+        }
+        ("path" | "", "jitter") => "jitter is a stage of the path; docs/reference/path.md lists the stages",
+        ("stack" | "", "cca" | "cc" | "congestion" | "cc_algorithm") => "did you mean stack.congestion_control?",
+        ("workload" | "", "bytes" | "file_size" | "filesize") => "did you mean workload.size?",
+        ("workload" | "", "reps" | "runs" | "iterations") => "did you mean workload.repetitions?",
+        _ => return None,
+    })
 }
 
 /// Transfers between stacks.
@@ -68,6 +93,7 @@ pub(crate) static TRANSFERS: Kind = Kind {
     check: |key, value| Draft::default().set(key, value),
     present: |key| find(key).map(|setting| setting.key),
     former_keys: || all().flat_map(|setting| setting.formerly).copied().collect(),
+    foreign_key,
     has_series: false,
     reference: "docs/reference/experiment-file.md",
 };
@@ -82,6 +108,7 @@ pub(crate) static SCENARIOS: Kind = Kind {
     check: |key, value| check(key, value).map(|result| result.map_err(Refused::from)),
     present: |_| None,
     former_keys: Vec::new,
+    foreign_key: |_| None,
     has_series: true,
     reference: "docs/reference/scenario-file.md",
 };

@@ -169,7 +169,9 @@ impl Experiment {
             let in_file = |origin: &Origin| origin.place().is_some();
             origin_of(key).or_else(|| origin_of("stack.name").filter(in_file))
         };
-        let known = || match stacks.keys().cloned().collect::<Vec<_>>().join(", ") {
+        // Builds with options, which have a space in their name, are for whoever knows the stack.
+        let plain = || stacks.keys().filter(|name| !name.contains(' ')).cloned();
+        let known = || match plain().collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "the name of a stack, but there are no stacks".to_owned(),
             names => format!("one of {names}"),
         };

@@ -195,6 +195,10 @@ impl Kind {
             let example = own.map(|key| format!("write the full key in quotes, such as {key:?}"));
             return (format!("{name}: found a section, expected a setting"), example);
         }
+        let unknown = format!("{name}: found a key that does not exist");
+        if let Some(hint) = (self.foreign_key)(name) {
+            return (unknown, Some(hint.to_owned()));
+        }
         let former = (self.former_keys)();
         let known = || keys.iter().chain(top.iter()).chain(sections.iter()).copied();
         // A key of another section is a more common mistake than a misspelled one.
@@ -208,7 +212,7 @@ impl Kind {
             Some(near) => format!("did you mean {near}?"),
             None => format!("{} lists all keys", self.reference),
         };
-        (format!("{name}: found a key that does not exist"), Some(hint))
+        (unknown, Some(hint))
     }
 }
 

@@ -4,6 +4,7 @@
 mod terminal;
 
 mod cli;
+mod help_pages;
 mod session;
 mod settings;
 mod verbs;

@@ -21,7 +21,7 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// There is no record at all.
-    #[error("{}: found no {}, expected the folder of a record\nhint: a record is a folder that quiclab run has written, with {0} in it", folder.shown(), crate::layout::RUN_FILE)]
+    #[error("{}: found no {file}, expected the folder of a record\nhint: a record is a folder that quiclab run has written, with {file} in it", folder.shown(), file = crate::layout::RUN_FILE)]
     NoRecord {
         /// The folder.
         folder: PathBuf,

@@ -167,6 +167,16 @@ fn find_stacks(name: &str) -> Result<PathBuf> {
     Ok(found.join(name))
 }
 
+/// Names of the shipped stacks, in order; none where their folder is not found.
+pub fn shipped_names() -> Vec<String> {
+    let folder = find_stacks("stacks").ok();
+    let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let stacks = entries.filter(|entry| entry.path().join(MANIFEST).is_file());
+    let mut names: Vec<_> = stacks.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
 /// The file `name` of the repository: from here or a parent folder, or from where quiclab is installed.
 pub fn find_file(name: &str) -> Option<PathBuf> {
     let here = env::current_dir().ok()?;

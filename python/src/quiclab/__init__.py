@@ -4,8 +4,22 @@ The command ``quiclab`` does all the work. This package calls it and reads the J
 """
 
 from quiclab._command import CommandNotFoundError, QuiclabError
-from quiclab._run import analyze, plan, run
+from quiclab._run import ab, analyze, check, look, plan, run
 from quiclab.experiment import Experiment
 from quiclab.results import Results, load
 
-__all__ = ["CommandNotFoundError", "Experiment", "QuiclabError", "Results", "analyze", "load", "plan", "run"]
+__version__ = "0.1.0"
+
+__all__ = [
+    "CommandNotFoundError",
+    "Experiment",
+    "QuiclabError",
+    "Results",
+    "ab",
+    "analyze",
+    "check",
+    "load",
+    "look",
+    "plan",
+    "run",
+]

@@ -92,21 +92,22 @@ def setting(value: object) -> str:
     return str(value)
 
 
-def call(arguments: Sequence[str], *, quiet: bool = True) -> Any:
+def call(arguments: Sequence[str], *, quiet: bool = True, most: int = 0) -> Any:
     """Call the command and return the JSON that it prints.
 
     Args:
         arguments: verb, files and options, with ``--json`` where the verb has it.
         quiet: keep what the command says for an error; otherwise it goes to the terminal too, while it happens.
+        most: the largest exit status that is an answer and no failure: verbs that judge return how much fails.
 
     Raises:
-        QuiclabError: if the exit status is not 0.
+        QuiclabError: if the exit status is larger, or nothing was printed where it is not 0.
     """
     process = subprocess.Popen(
         [str(find()), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     )
     printed, said = _gather(process, quiet=quiet)
-    if process.returncode != 0:
+    if not 0 <= process.returncode <= most or (process.returncode != 0 and not printed.strip()):
         raise QuiclabError(_message(said), process.returncode, arguments)
     return json.loads(printed) if printed.strip() else None
 

@@ -65,3 +65,60 @@ def analyze(
     asked = [*map(str, files), *options({"keys": logs, **given})]
     measured: dict[str, Any] = call(["analyze", *asked, "--json"])
     return measured
+
+
+# Exit statuses up to this one count what fails; above it the command itself could not continue.
+MOST_FAILING = 99
+
+
+def ab(a: str | Path, b: str | Path, *files: str | Path, quiet: bool = False, **given: Option) -> dict[str, Any]:
+    """Compare two builds, stacks or settings with the same seeds, or two result folders, and return the answer.
+
+    Args:
+        a: a folder with a stack.toml, a program, the name of a shipped stack, or a result folder.
+        b: the same, for the other side.
+        *files: experiment files; without any 4 MiB over the default path.
+        quiet: do not show the command's progress on standard error.
+        **given: options of ``quiclab ab`` with underscores: ``reps=3``, ``fail_if=["goodput_wire_bps < -5%"]``,
+            ``set={"workload.size": "1 MiB"}``, ``html="page.html"``.
+
+    Returns:
+        What ``quiclab ab --json`` prints: ``answer`` in a sentence, ``conditions`` with their ``outcome``, ``pairs`` with
+        every metric (docs/reference/ab.md).
+
+    Raises:
+        QuiclabError: if nothing could be run or compared. A condition that fails is no error.
+    """
+    asked = [str(path) for path in (a, b, *files)]
+    answer: dict[str, Any] = call(["ab", *asked, *options(given), "--json"], quiet=quiet, most=MOST_FAILING)
+    return answer
+
+
+def check(*folders: str | Path, **given: Option) -> dict[str, Any]:
+    """Judge the expectations of results and return what ``quiclab check --json`` prints.
+
+    Args:
+        *folders: folders that ``quiclab run`` has filled, or folders of such folders.
+        **given: options of ``quiclab check``: ``strict=True``.
+
+    Raises:
+        QuiclabError: if a folder cannot be read, or has no expectations. An expectation that fails is no error.
+    """
+    judged: dict[str, Any] = call(["check", *map(str, folders), *options(given), "--json"], most=MOST_FAILING)
+    return judged
+
+
+def look(record: str | Path, *other: str | Path, html: str | Path, **given: Option) -> Path:
+    """Write the page that shows a transfer packet by packet, or two on one time axis, and return its path.
+
+    Args:
+        record: a record's folder, as `Results.record` returns it, or a capture.
+        *other: a second one.
+        html: where the page is written.
+        **given: options of ``quiclab look`` with underscores: ``tap="server"``, ``to="2 s"``.
+
+    Raises:
+        QuiclabError: if a file cannot be read or written.
+    """
+    call(["look", str(record), *map(str, other), *options({"html": html, **given}), "--json"])
+    return Path(html)

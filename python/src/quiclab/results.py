@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quiclab._command import call
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What the summary in a notebook shows of each group, as far as it was measured: name, heading, factor, digits.
+SUMMARY = (
+    ("goodput_wire_bps", "goodput, Mbit/s", 1e-6, 2),
+    ("goodput_bps", "goodput, Mbit/s", 1e-6, 2),
+    ("train_share_of_packets_le_5", "packets in trains ≤ 5, share", 1, 4),
+    ("train_max_packets", "longest train, packets", 1, 1),
+    ("drops_packets", "drops, packets", 1, 1),
+    ("time_to_first_byte_ns", "time to first byte, ms", 1e-6, 3),
+)
 
 
 class Results:
@@ -118,21 +132,45 @@ class Results:
         # Without hive partitions, whose dictionary column the file does not have.
         return pq.read_table(file, partitioning=None)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `runs` as a ``pandas.DataFrame``; needs pandas."""
+        frame: pd.DataFrame = self.runs.to_pandas()
+        return frame
+
+    def __len__(self) -> int:
+        """Return the number of runs."""
+        return int(self.runs.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Return settings and metrics of each run, by name."""
+        return iter(self.runs.to_pylist())
+
     def __repr__(self) -> str:
         """Return what it is, in one line."""
         return f"<Results of {self.experiment}: {self.runs.num_rows} runs in {self.folder}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(group['label'])}</td><td>{len(group['runs'])}</td></tr>" for group in self.groups
-        )
+        def mean(group: dict[str, Any], name: str) -> float | None:
+            summary = group["metrics"].get(name)
+            return None if summary is None else summary["mean"]
+
+        shown = [column for column in SUMMARY if any(mean(group, column[0]) is not None for group in self.groups)]
+        heads = "".join(f"<th>{heading}</th>" for _, heading, _, _ in shown)
+        rows = ""
+        for group in self.groups:
+            means = [(mean(group, name), factor, digits) for name, _, factor, digits in shown]
+            cells = "".join(
+                "<td></td>" if value is None else f"<td>{value * factor:.{digits}f}</td>"
+                for value, factor, digits in means
+            )
+            rows += f"<tr><td>{html.escape(group['label'])}</td><td>{len(group['runs'])}</td>{cells}</tr>"
         outcomes = [expectation["outcome"] for expectation in self.expectations]
         notes = [f"{outcomes.count(outcome)} × {html.escape(outcome)}" for outcome in sorted(set(outcomes))]
         codes = sorted({f"{warning['group']}: {warning['code']}" for warning in self.warnings})
         notes += [f"warning: {html.escape(code)}" for code in codes[:10]]
         return (
             f"<b>{html.escape(self.title)}</b> ({html.escape(self.experiment)})"
-            f"<table><tr><th>group</th><th>runs</th></tr>{rows}</table>{'<br>'.join(notes)}"
+            f"<table><tr><th>group</th><th>runs</th>{heads}</tr>{rows}</table>{'<br>'.join(notes)}"
         )
 
 

@@ -54,6 +54,24 @@ fn keys_that_do_not_exist() {
 }
 
 #[test]
+fn the_usual_words_of_networks_have_a_hint_that_helps() {
+    let hint = |section: &str, key: &str| {
+        let message = error(&format!("[{section}]\n{key} = \"1\"\n"));
+        assert!(message.contains(&format!("{section}.{key}: found a key that does not exist\nhint: ")), "{message}");
+        message.split_once("hint: ").unwrap().1.to_owned()
+    };
+    assert!(hint("path", "rtt").contains("path.delay_to_client and path.delay_to_server"));
+    assert_eq!(hint("path", "bandwidth"), "did you mean path.rate?");
+    assert_eq!(hint("stack", "cca"), "did you mean stack.congestion_control?");
+    assert!(hint("path", "buffer").contains("path.queue_bdp"));
+    // What the hint says can be pasted.
+    let loss = hint("path", "loss");
+    let scenario = loss.split_once("path.scenario = ").unwrap().1.split(';').next().unwrap();
+    let planned = plan(&with(&format!("[stack]\nname = \"quiche\"\n[path]\nscenario = {scenario}\n"))).unwrap();
+    assert!(planned.runs[0].settings.path.described().contains("drop-rate"), "{loss}");
+}
+
+#[test]
 fn keys_at_the_wrong_place() {
     for (lines, expected) in [
         (

@@ -19,7 +19,7 @@ pub struct AbArguments {
     /// A and B: folders with a stack.toml, programs, names of shipped stacks, or FOLDER@REVISION for a git revision; with --a and --b one of
     /// them is enough. Then experiment files, which end in .toml [default: 4 MiB over the default path]. Or two result folders, whose runs are
     /// compared as they are
-    #[arg(value_name = "A B [FILE]")]
+    #[arg(value_name = "A B [FILE]", add = setting_values::stacks_and_paths())]
     pub paths: Vec<String>,
     /// A setting for A only, such as stack.gso=on; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting, add = setting_values::settings())]
@@ -127,10 +127,10 @@ count as failed; 125 if nothing could be run or compared.";
 pub struct JudgeOptions {
     /// A condition under which B fails: METRIC OPERATOR VALUE, such as "train_max_packets > 1.05x" (against A), "goodput_wire_bps < -5%",
     /// "drops_packets > +10" or "rtt_p95_ns > 60 ms"; can be repeated
-    #[arg(long, value_name = "CONDITION")]
+    #[arg(long, value_name = "CONDITION", add = setting_values::metrics())]
     pub fail_if: Vec<Condition>,
     /// A metric for the verdict, instead of the usual ones; can be repeated
-    #[arg(long = "metric", value_name = "NAME", value_parser = parse_metric)]
+    #[arg(long = "metric", value_name = "NAME", value_parser = parse_metric, add = setting_values::metrics())]
     pub metrics: Vec<String>,
     /// Count undecided conditions as failed
     #[arg(long)]

@@ -2,12 +2,14 @@
 
 use clap::{Args, ValueEnum};
 
+use super::setting_values;
+
 /// Arguments of `quiclab help`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP_HELP)]
 pub struct HelpArguments {
     /// A verb such as run or stacks list, or a topic [default: all verbs, and the list of topics]
-    #[arg(value_name = "TOPIC")]
+    #[arg(value_name = "TOPIC", add = setting_values::topics())]
     pub topic: Vec<String>,
 }
 

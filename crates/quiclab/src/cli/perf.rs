@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quiclab_units::{ByteCount, Rate};
 
-use super::values::parse_sha256;
+use super::{setting_values, values::parse_sha256};
 use quiclab_perf::measure::{Cpus, PerfSettings};
 
 /// Arguments of `quiclab perf`.
@@ -71,10 +71,10 @@ pub struct PerfArguments {
     pub svg: Option<PathBuf>,
     /// The stack: its name, or the path of your own, which is a program or a folder with a stack.toml; of both ends, unless --client-stack
     /// names another for the client
-    #[arg(long, value_name = "NAME|PATH", default_value = "quinn")]
+    #[arg(long, value_name = "NAME|PATH", default_value = "quinn", add = setting_values::stacks_and_paths())]
     pub stack: String,
     /// The client's stack
-    #[arg(long, value_name = "NAME|PATH", conflicts_with = "server")]
+    #[arg(long, value_name = "NAME|PATH", conflicts_with = "server", add = setting_values::stacks_and_paths())]
     pub client_stack: Option<String>,
     /// Plain TCP of the kernel instead of a stack, without TLS, as iperf3 has it; each stream is a connection. With TLS: --stack tcp-tls
     #[arg(long, conflicts_with_all = ["stack", "client_stack"])]

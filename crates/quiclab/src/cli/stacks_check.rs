@@ -4,7 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 
-use super::shared::{Output, StackOptions, testbeds};
+use super::{
+    setting_values,
+    shared::{Output, StackOptions, testbeds},
+};
 use crate::settings::StacksCheckSettings;
 
 /// Arguments of `quiclab stacks check`.
@@ -12,7 +15,7 @@ use crate::settings::StacksCheckSettings;
 #[command(after_help = CHECK_HELP)]
 pub struct StacksCheckArguments {
     /// Stacks to check [default: all]
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = setting_values::stacks())]
     pub names: Vec<String>,
     /// Check only this claim, or all whose names begin with it and a dash; can be repeated
     #[arg(long, value_name = "CLAIM")]

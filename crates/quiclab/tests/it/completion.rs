@@ -35,6 +35,13 @@ fn bash_completes_verbs_keys_and_values() {
         ["off", "user", "txtime", "default"]
     );
     assert_eq!(offered(&["quiclab", "run", "x.toml", "--set", "=", "stack.gso", "=", "o"]), ["off", "on"]);
+    assert_eq!(offered(&["quiclab", "help", "burs"]), ["bursts"]);
+    assert_eq!(offered(&["quiclab", "ab", "x", "y", "--fail-if", "train_max"]), ["train_max_packets"]);
+    assert_eq!(offered(&["quiclab", "ab", "x", "y", "--metric", "rtt_p"]), ["rtt_p95_ns"]);
+    // Tests run in a folder below that of the shipped stacks.
+    assert_eq!(offered(&["quiclab", "ab", "quiche-0"]), ["quiche-0.22", "quiche-0.24"]);
+    assert_eq!(offered(&["quiclab", "stacks", "check", "picoq"]), ["picoquic"]);
+    assert_eq!(offered(&["quiclab", "run", "x.toml", "--set", "stack.name", "=", "noq"]), ["noq"]);
     // What was completed before does not get in the way.
     let words = ["quiclab", "run", "--set", "stack.gso", "=", "on", "--filter", "tap.qlog", "=", "t"];
     assert_eq!(offered(&words), ["true"]);
