@@ -102,7 +102,7 @@ mod tests {
             there.extend(names.filter(|name| name.ends_with(".md")));
         }
         let listed: BTreeSet<_> = PAGES.iter().map(|page| page.path.to_owned()).collect();
-        assert_eq!(listed, there, "PAGES in help.rs must list the pages of docs/");
+        assert_eq!(listed, there, "PAGES in help_pages.rs must list the pages of docs/");
         let topics: BTreeSet<_> = PAGES.iter().map(Page::topic).collect();
         assert_eq!(topics.len(), PAGES.len(), "two pages of one name");
         assert!(PAGES.iter().all(|page| !page.title().is_empty()));
