@@ -64,7 +64,7 @@ fn the_usual_words_of_networks_have_a_hint_that_helps() {
     assert_eq!(hint("path", "bandwidth"), "did you mean path.rate?");
     assert_eq!(hint("stack", "cca"), "did you mean stack.congestion_control?");
     assert!(hint("path", "buffer").contains("path.queue_bdp"));
-    // What the hint says can be pasted.
+    // An experiment file accepts the scenario of the hint.
     let loss = hint("path", "loss");
     let scenario = loss.split_once("path.scenario = ").unwrap().1.split(';').next().unwrap();
     let planned = plan(&with(&format!("[stack]\nname = \"quiche\"\n[path]\nscenario = {scenario}\n"))).unwrap();

@@ -132,7 +132,7 @@ impl Comparison {
                     .to_owned(),
             ],
             answer: SAME.to_owned(),
-            verdict: vec![Verdict::without_clauses(label, SAME.to_owned())],
+            verdict: vec![Verdict::without_clauses(label, SAME.to_owned(), "is the same")],
             conditions: question.conditions.iter().map(|condition| condition.outcome_of_the_same(label)).collect(),
             failures: Failures { p: 1.0, ..Failures::default() },
             pairs: Vec::new(),

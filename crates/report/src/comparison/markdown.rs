@@ -52,7 +52,11 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
         }
     }
     text.push_str("\n<details><summary>What was measured, and how to do it again</summary>\n\n");
-    let _ = writeln!(text, "```sh\n{}\n```\n", comparison.command.replace('`', ""));
+    // Indented, as no character of a command ends such a block.
+    for line in comparison.command.lines() {
+        let _ = writeln!(text, "    {line}");
+    }
+    text.push('\n');
     for pair in &comparison.pairs {
         let _ = writeln!(text, "- {}: {}", escaped(&pair.label), escaped(&pair.network));
     }

@@ -1,13 +1,12 @@
 //! What came of a comparison.
 
-use quiclab_metrics::Theme;
 use serde::Serialize;
 
 use super::{
     condition::{ConditionOutcome, Judgement},
     measure::{Change, Row},
     trains::TrainDifference,
-    verdict::{Clause, OF_TRAINS, answer},
+    verdict::{Clause, answer},
     words,
 };
 use crate::figures::train_mix::Mix;
@@ -101,19 +100,9 @@ pub struct Verdict {
     pub(super) clauses: Vec<Clause>,
     #[serde(skip)]
     pub(super) rest: Vec<String>,
-}
-
-impl Pair {
-    /// Which side the verdict calls burstier, at least in one respect: 1 for B, 0 for A. Trains decide where they differ. B comes first, as it
-    /// is B that is asked about.
-    pub fn burstier(&self) -> Option<usize> {
-        let pacing = self.metrics.iter().filter(|row| row.is_primary && row.theme == Theme::Pacing);
-        let shown: Vec<_> = pacing.filter(|row| row.change.is_shown()).collect();
-        let of_trains: Vec<_> = shown.iter().copied().filter(|row| OF_TRAINS.contains(&row.metric)).collect();
-        let deciding = if of_trains.is_empty() { shown } else { of_trains };
-        let is_shown = |change: Change| deciding.iter().any(|row| row.change == change);
-        if is_shown(Change::Worse) { Some(1) } else { is_shown(Change::Better).then_some(0) }
-    }
+    /// What B has where the verdict has no clauses, for the count over several settings.
+    #[serde(skip)]
+    pub(super) without_difference: Option<&'static str>,
 }
 
 impl Comparison {

@@ -158,13 +158,13 @@ fn short_table(lines: &mut Lines, pair: &Pair, columns: u16) {
         let missing = row.missing().unwrap_or_default();
         lines.add(Tone::Plain, &wrap(&format!("  {}: {missing}", row.heading), columns, 4));
     }
-    let left_out = primary().count() - rows.len();
+    let hidden = primary().count() - rows.len();
     let others: Vec<_> = pair.metrics.iter().filter(|row| !row.is_primary).collect();
     let differ = others.iter().filter(|row| row.change.is_shown()).count();
     let absent = others.iter().filter(|row| row.change == Change::NotMeasured).count();
     let mut text = format!("  of {} other metrics {differ} differ, {absent} were not measured", others.len());
-    if left_out > 0 {
-        text.push_str(&format!(", and {left_out} of the verdict are not shown"));
+    if hidden > 0 {
+        text.push_str(&format!(", and {hidden} metrics of the verdict are not in this table"));
     }
     lines.add(Tone::Plain, &wrap(&format!("{text}: --all shows every one"), columns, 2));
 }

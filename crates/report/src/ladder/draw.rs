@@ -96,7 +96,7 @@ struct Drawn<'a> {
 struct Text {
     is_bold: bool,
     lines: Vec<String>,
-    /// What a pointer over it shows.
+    /// The whole text, which appears when a pointer is over the line.
     whole: String,
 }
 

@@ -357,7 +357,11 @@ fn a_difference_that_is_certain_and_tiny_is_neither_better_nor_worse() {
     let row = comparison.pairs[0].metrics.iter().find(|row| row.metric == "rtt_p95_ns").unwrap();
     assert!(row.difference.as_ref().unwrap().p_corrected.unwrap() < 0.001);
     assert_eq!(row.change, Change::Small);
-    assert!(!comparison.answer.contains("delays"), "{}", comparison.answer);
+    assert!(
+        comparison.answer.starts_with("no difference that matters: 95 % of RTTs 58.000 to 58.064 ms (+0.11 %"),
+        "{}",
+        comparison.answer
+    );
     assert_eq!(with("rtt_p95_ns", [58_000_000.0, 59_000_000.0]).pairs[0].burstier(), None);
     assert!(with("rtt_p95_ns", [58_000_000.0, 59_000_000.0]).answer.starts_with("B has longer delays"));
 }
@@ -391,7 +395,10 @@ fn trains_that_contradict_each_other_are_fewer_and_longer_or_more_and_shorter_bu
     }
     let answer = compared(&one, &other, &[]).answer;
     assert!(answer.starts_with("B sends fewer but longer bursts: longest train 11.0 to 38.0 packets"), "{answer}");
-    assert!(compared(&other, &one, &[]).answer.starts_with("B sends more but shorter bursts: longest train 38.0"));
+    let reverse = compared(&other, &one, &[]);
+    assert!(reverse.answer.starts_with("B sends more but shorter bursts: longest train 38.0"), "{}", reverse.answer);
+    // The side whose longest train is shown is the one that has the longer one.
+    assert_eq!([compared(&one, &other, &[]), reverse].map(|one| one.pairs[0].burstier()), [Some(1), Some(0)]);
 }
 
 #[test]
@@ -404,6 +411,13 @@ fn several_settings_have_one_answer() {
         }));
         input
     };
+    // A setting about which nothing can be said does not count as one without a difference.
+    let mut once = twice(&QUIET[..1]);
+    once.runs = [once.runs.remove(0), once.runs.pop().unwrap()].into();
+    assert_eq!(compared(&once, &once, &[]).answer, "of 2 settings, B has too few runs in 2");
+    let failures = ["2", "3", "4", "5", "6", "7", "8", "9"].map(failure).into();
+    let failing = ReportInput { failures, ..once };
+    assert_eq!(compared(&twice(&QUIET), &failing, &[]).answer, "of 2 settings, B has no verdict in 2");
     let comparison = compared(&twice(&QUIET), &twice(&shifted(&QUIET, -5e6)), &[]);
     assert_eq!(comparison.answer, "of 2 settings, B shows no difference in 1, is slower in 1");
     assert!(render_comparison_terminal(&comparison, None, false).to_string().starts_with(&comparison.answer));
