@@ -19,7 +19,7 @@ mod stacks_import;
 mod stacks_try;
 mod verify;
 
-pub use ab::{AbSettings, Budget};
+pub use ab::{AbSettings, Budget, SMALLEST_CHANGE};
 pub use advise::{AdviseCheckSettings, AdviseSettings, InstantAckSettings, PtoSettings, RttSamples};
 pub use analyze::AnalyzeSettings;
 pub use bundle::BundleSettings;

@@ -10,7 +10,7 @@ use super::{
     setting_values,
     shared::{Output, parse_filter, testbeds},
 };
-use crate::settings::{AbSettings, Budget, JudgeSettings, WALL_TIMEOUT};
+use crate::settings::{AbSettings, Budget, JudgeSettings, SMALLEST_CHANGE, WALL_TIMEOUT};
 
 /// Arguments of `quiclab ab`.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub struct AbArguments {
     #[arg(long, value_name = "RUNS|TIME", requires = "until_decided", value_parser = parse_budget)]
     pub budget: Option<Budget>,
     /// The change, in percent of A, that --until-decided looks for if there are no conditions
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = SMALLEST_CHANGE, value_parser = parse_percent)]
     pub smallest_change: f64,
     /// Refused: A and B are run one after the other, in virtual time only
     #[arg(long, value_name = "TESTBED", hide = true, value_parser = testbeds())]

@@ -4,6 +4,9 @@ use std::{path::PathBuf, time::Duration};
 
 use super::JudgeSettings;
 
+/// The change, in percent of A, that is looked for unless another one is given.
+pub const SMALLEST_CHANGE: f64 = 5.0;
+
 /// When to stop repeating.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use quiclab_testbed::shell::quoted;
 
-use crate::settings::AbSettings;
+use crate::{
+    session::command_words::{push_repetition, push_settings},
+    settings::{AbSettings, Budget, SMALLEST_CHANGE},
+};
 
 /// The command, with everything that decides what is run and judged; folders and jobs make no difference.
 pub fn command_line(settings: &AbSettings) -> String {
@@ -12,21 +15,18 @@ pub fn command_line(settings: &AbSettings) -> String {
     for path in &settings.paths {
         let _ = write!(line, " {}", quoted(path));
     }
-    let settings_of =
-        [("--a", &settings.a), ("--b", &settings.b), ("--set", &settings.set), ("--filter", &settings.filters)];
-    for (option, pairs) in settings_of {
-        for (key, value) in pairs {
-            let _ = write!(line, " {option} {}", quoted(&format!("{key}={value}")));
-        }
+    push_settings(&mut line, "--a", &settings.a);
+    push_settings(&mut line, "--b", &settings.b);
+    push_settings(&mut line, "--set", &settings.set);
+    push_settings(&mut line, "--filter", &settings.filters);
+    push_repetition(&mut line, settings.profile.as_deref(), settings.repetitions, settings.until_decided);
+    match settings.budget {
+        Some(Budget::Runs(runs)) => drop(write!(line, " --budget {runs}")),
+        Some(Budget::Time(time)) => drop(write!(line, " --budget '{} s'", time.as_secs_f64())),
+        None => {}
     }
-    if let Some(profile) = &settings.profile {
-        let _ = write!(line, " --profile {}", quoted(profile));
-    }
-    if let Some(repetitions) = settings.repetitions {
-        let _ = write!(line, " --reps {repetitions}");
-    }
-    if settings.until_decided {
-        line.push_str(" --until-decided");
+    if settings.smallest_change != SMALLEST_CHANGE {
+        let _ = write!(line, " --smallest-change {}", settings.smallest_change);
     }
     for condition in &settings.judge.conditions {
         let _ = write!(line, " --fail-if {}", quoted(&condition.to_string()));
@@ -34,5 +34,37 @@ pub fn command_line(settings: &AbSettings) -> String {
     for metric in &settings.judge.metrics {
         let _ = write!(line, " --metric {metric}");
     }
+    if settings.judge.strict {
+        line.push_str(" --strict");
+    }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    fn settings(words: &[&str]) -> AbSettings {
+        match Cli::try_parse_from([&["quiclab"], words].concat()).unwrap().verb {
+            Verb::Ab(arguments) => arguments.resolve(),
+            _ => unreachable!("the verb is ab"),
+        }
+    }
+
+    #[test]
+    fn the_command_has_all_that_decides_and_neither_folders_nor_jobs() {
+        let what = ["ab", "main", "pr x", "gate.toml", "--a", "stack.gso=on", "--set", "path.rate=20 Mbit/s"];
+        let how = ["--until-decided", "--budget", "2 min", "--fail-if", "drops_packets > +10", "--strict"];
+        let where_to = ["--out", "there", "--jobs", "2", "--html", "page.html"];
+        let line = command_line(&settings(&[&what[..], &how, &where_to].concat()));
+        assert_eq!(
+            line,
+            "quiclab ab main 'pr x' gate.toml --a stack.gso=on --set 'path.rate=20 Mbit/s' --until-decided --budget '120 s' \
+             --fail-if 'drops_packets > +10' --strict"
+        );
+        assert_eq!(command_line(&settings(&["ab", "main", "pr"])), "quiclab ab main pr");
+    }
 }

@@ -7,7 +7,10 @@ use std::{
 
 use quiclab_testbed::{hash, registry::default_testbed, shell::quoted};
 
-use crate::settings::{MOST_REPETITIONS, RunSettings, WAIT_FOR_QUIET};
+use crate::{
+    session::command_words::{push_repetition, push_settings},
+    settings::{MOST_REPETITIONS, RunSettings, WAIT_FOR_QUIET},
+};
 
 /// Longest part of a folder's name that says what the command line changes, in characters. Names of 255 bytes are the longest
 /// that file systems take.
@@ -59,15 +62,7 @@ fn plain(text: &str) -> String {
 /// The command that makes these runs again. Number of jobs and folder make no difference, so they are not part of it.
 pub fn command_line(file: &Path, settings: &RunSettings) -> String {
     let mut line = format!("quiclab run {}", quoted(&file.display().to_string()));
-    if let Some(profile) = &settings.profile {
-        let _ = write!(line, " --profile {}", quoted(profile));
-    }
-    if let Some(repetitions) = settings.repetitions {
-        let _ = write!(line, " --reps {repetitions}");
-    }
-    if settings.until_decided {
-        line.push_str(" --until-decided");
-    }
+    push_repetition(&mut line, settings.profile.as_deref(), settings.repetitions, settings.until_decided);
     if settings.most_repetitions != MOST_REPETITIONS {
         let _ = write!(line, " --most-repetitions {}", settings.most_repetitions);
     }
@@ -88,11 +83,8 @@ pub fn command_line(file: &Path, settings: &RunSettings) -> String {
     if settings.stacks.replace {
         line.push_str(" --replace");
     }
-    for (option, settings) in [("--set", &settings.set), ("--filter", &settings.filters)] {
-        for (key, value) in settings {
-            let _ = write!(line, " {option} {}", quoted(&format!("{key}={value}")));
-        }
-    }
+    push_settings(&mut line, "--set", &settings.set);
+    push_settings(&mut line, "--filter", &settings.filters);
     line
 }
 
