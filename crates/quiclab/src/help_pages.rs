@@ -2,9 +2,9 @@
 
 /// A page: its path below docs/ and its text.
 pub struct Page {
-    /// Its path below docs/.
+    /// The path below docs/.
     pub path: &'static str,
-    /// Its Markdown.
+    /// The Markdown of the page.
     pub text: &'static str,
 }
 
@@ -77,17 +77,17 @@ pub const PAGES: &[Page] = pages![
 ];
 
 impl Page {
-    /// Its path without the ending.
+    /// The path without the file extension.
     pub fn name(&self) -> &'static str {
         self.path.trim_end_matches(".md")
     }
 
-    /// The last part of it.
+    /// The last part of the path, without the file extension.
     pub fn topic(&self) -> &'static str {
         self.name().rsplit('/').next().unwrap_or_default()
     }
 
-    /// Its text without lines that are comments, which say where a table comes from, and the empty lines behind them.
+    /// The text without lines that are comments, which say where a table comes from, and the empty lines behind them.
     pub fn shown(&self) -> String {
         let (mut text, mut after_comment) = (String::new(), false);
         for line in self.text.lines() {
@@ -101,7 +101,7 @@ impl Page {
         text
     }
 
-    /// Its first heading.
+    /// The first heading of the page.
     pub fn title(&self) -> &'static str {
         self.text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
     }

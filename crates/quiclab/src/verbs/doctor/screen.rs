@@ -37,14 +37,14 @@ pub fn screen(checks: &[Check], width: Option<u16>) -> String {
         text.push_str(&paragraph("", &format!("fix: {remedy}")));
     }
     let fine: Vec<_> = checks.iter().filter(|check| check.remedy.is_none()).collect();
-    // What a name alone says, and what says something of its own.
-    let (plain, told): (Vec<_>, Vec<_>) =
+    // A path, or that something is installed, says no more than the name.
+    let (names_alone, with_details): (Vec<_>, Vec<_>) =
         fine.into_iter().partition(|check| check.found.starts_with('/') || check.found == "installed");
-    for check in told {
+    for check in with_details {
         text.push_str(&paragraph("ok", &format!("{}: {}", check.name, check.found)));
     }
     let (builds, programs): (Vec<&str>, Vec<&str>) =
-        plain.iter().map(|check| check.name.as_str()).partition(|name| name.starts_with(TO_BUILD));
+        names_alone.iter().map(|check| check.name.as_str()).partition(|name| name.starts_with(TO_BUILD));
     if !programs.is_empty() {
         text.push_str(&paragraph("ok", &programs.join(", ")));
     }
