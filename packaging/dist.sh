@@ -54,7 +54,7 @@ chmod -R u=rwX,go=rX "$share"
 echo "manual pages and completions" >&2
 "$binaries/quiclab" tools man "$work/tree/usr/share/man/man1"
 for page in "$work"/tree/usr/share/man/man1/*.1; do squeeze < "$page" > "$page.gz"; rm "$page"; done
-completions() { mkdir -p "$(dirname "$2")"; "$binaries/quiclab" completions "$1" > "$2"; }
+completions() { mkdir -p "$(dirname "$2")"; "$binaries/quiclab" tools completions "$1" > "$2"; }
 completions bash "$work/tree/usr/share/bash-completion/completions/quiclab"
 completions zsh "$work/tree/usr/share/zsh/vendor-completions/_quiclab"
 completions fish "$work/tree/usr/share/fish/vendor_completions.d/quiclab.fish"

@@ -5,6 +5,7 @@ mod ladders;
 pub mod machine;
 pub mod models;
 pub mod order;
+pub mod overview;
 mod packet_pages;
 pub mod runs_table;
 pub mod samples;

@@ -1,5 +1,6 @@
 //! One transfer, packet by packet: rows, the page, where two part, and which bytes were lost.
 
+pub mod filter;
 pub mod listing;
 pub mod logs;
 pub mod losses;
@@ -7,3 +8,4 @@ pub mod page;
 pub mod row;
 pub mod sequence;
 pub mod waiting;
+pub mod which;

@@ -10,6 +10,7 @@ mod groups;
 mod help;
 mod import;
 mod look;
+mod ls;
 pub mod manual;
 mod packets;
 mod perf;
@@ -40,9 +41,10 @@ pub use bundle::{BundleArguments, VerifyArguments};
 pub use cache::{CacheAction, CacheArguments};
 pub use campaign::CampaignArguments;
 pub use groups::command;
-pub use help::{CompletionsArguments, HelpArguments};
+pub use help::HelpArguments;
 pub use import::StacksImportArguments;
 pub use look::LookArguments;
+pub use ls::LsArguments;
 pub use packets::PacketsArguments;
 pub use perf::PerfArguments;
 pub use run::RunArguments;
@@ -95,6 +97,8 @@ pub enum Verb {
     Advise(AdviseArguments),
     /// Ask many servers for a QUIC handshake, or read captures, and say how each answers
     Scan(ScanArguments),
+    /// List results: every experiment that has some here, or the runs of one
+    Ls(LsArguments),
     /// Rebuild the report of a result folder
     Report(ReportArguments),
     /// Check an experiment's expectations against its results
@@ -117,9 +121,7 @@ pub enum Verb {
     Interop(InteropArguments),
     /// Explain a verb or a topic: concepts, guides and references, as in docs/
     Help(HelpArguments),
-    /// Print a script that completes verbs, settings and values in a shell
-    Completions(CompletionsArguments),
-    /// What scripts and packages call: single resolved runs, preparation, kernels, manual pages
+    /// What scripts and packages call: single resolved runs, preparation, kernels, completion in a shell, manual pages
     #[command(hide = true)]
     Tools(ToolsArguments),
 }

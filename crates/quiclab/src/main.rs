@@ -16,7 +16,7 @@ use clap::FromArgMatches;
 use cli::{CacheAction, Cli, KernelAction, RunArguments, StacksAction, Tool, ToolsArguments, Verb, completion, manual};
 use session::signals;
 use verbs::{
-    ab, advise, analyze, bundle, cache, campaign, check, diff, doctor, help, interop, kernel, look, packets, perf,
+    ab, advise, analyze, bundle, cache, campaign, check, diff, doctor, help, interop, kernel, look, ls, packets, perf,
     perform, prepare, report, run, scan, stacks, verify,
 };
 
@@ -37,14 +37,14 @@ fn main() -> ExitCode {
         | Verb::Analyze(_)
         | Verb::Bundle(_)
         | Verb::Cache(_)
-        | Verb::Completions(_)
         | Verb::Help(_)
         | Verb::Look(_)
+        | Verb::Ls(_)
         | Verb::Perf(_)
         | Verb::Packets(_)
         | Verb::Scan(_)
         | Verb::Run(RunArguments { handshakes: Some(_), .. })
-        | Verb::Tools(ToolsArguments { tool: Tool::Kernel(_) | Tool::Man(_) }) => "",
+        | Verb::Tools(ToolsArguments { tool: Tool::Kernel(_) | Tool::Completions(_) | Tool::Man(_) }) => "",
         _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Analyze(arguments) => analyze::analyze(&arguments.resolve()),
         Verb::Packets(arguments) => packets::packets(&arguments.resolve()),
         Verb::Look(arguments) => look::look(&arguments.resolve()),
+        Verb::Ls(arguments) => ls::ls(&arguments.folders, arguments.output.json),
         Verb::Advise(arguments) => arguments.resolve().and_then(|settings| advise::advise(&settings)),
         Verb::Scan(arguments) => arguments.resolve().and_then(|request| scan::scan(&request)),
         Verb::Report(arguments) => report::report(&arguments.resolve()),
@@ -80,7 +81,6 @@ fn main() -> ExitCode {
         },
         Verb::Interop(arguments) => interop::interop(&arguments.resolve()),
         Verb::Help(arguments) => help::help(&arguments.topic),
-        Verb::Completions(arguments) => completion::completions(arguments.shell),
         Verb::Tools(arguments) => match arguments.tool {
             Tool::Perform(arguments) => perform::perform(&arguments.resolve()),
             Tool::Prepare(arguments) => prepare::prepare(&arguments.resolve()),
@@ -88,6 +88,7 @@ fn main() -> ExitCode {
                 KernelAction::List(of) => kernel::list(&of.stacks.request(), of.output.json),
                 KernelAction::Build(of) => kernel::build(&of.stacks.request(), of.again, of.output.json),
             },
+            Tool::Completions(arguments) => completion::completions(arguments.shell),
             Tool::Man(arguments) => manual::write(&arguments.folder),
         },
     };

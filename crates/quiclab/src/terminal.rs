@@ -1,5 +1,7 @@
 //! Standard output, standard error and progress.
 
+pub mod ages;
+pub mod markdown;
 #[macro_use]
 pub mod output;
 pub mod progress;

@@ -13,6 +13,7 @@ pub mod help;
 pub mod interop;
 pub mod kernel;
 pub mod look;
+pub mod ls;
 pub mod packets;
 pub mod perf;
 pub mod perform;

@@ -30,6 +30,17 @@ pub fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
     Ok((path.to_owned(), is_record))
 }
 
+/// Names of the frames of a datagram, each once.
+fn frame_names(observed: &Observed) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for frame in observed.packets.iter().flat_map(|packet| &observed.frames[packet.frames.clone()]) {
+        if !names.contains(&frame.name()) {
+            names.push(frame.name());
+        }
+    }
+    names
+}
+
 /// The name of a tap, with its number.
 pub fn tap_name(capture: &Capture, tap: usize) -> String {
     let name = capture.interfaces.get(tap).and_then(|interface| interface.name.as_deref());
@@ -159,6 +170,7 @@ impl<'a> Listing<'a> {
                 is_lost: bytes_in_flight.filter(|_| is_quic).map(|_| false),
                 is_dropped: None,
                 behind_bottleneck_after_ns: None,
+                frames: frame_names(observed),
                 content: content(segment, observed),
             };
             self.rows.push(row, segment.time, observed, payload);

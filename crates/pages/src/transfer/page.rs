@@ -6,13 +6,14 @@ pub mod window;
 
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{self, File},
     io::{self, BufReader},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_experiment::id_of_folder;
 use quiclab_inputs::{open_regular, open_unlinked};
 use quiclab_metrics::{
     AnalysisSettings, CaptureAnalysis, DEFAULT_TRAIN_THRESHOLD, Evidence, PacketFacts, PlannedTimes, RunMetrics,
@@ -35,7 +36,7 @@ use super::{
     listing::{Listing, capture_of, tap_name},
     logs::planned_keys,
 };
-use crate::folder;
+use crate::{folder, run_page};
 use extras::{Extras, SeenPacket};
 use window::Window;
 
@@ -107,8 +108,29 @@ pub fn name_apart(transfers: &mut [LookTransfer], paths: &[PathBuf]) {
     }
 }
 
+/// Where the page of a record or capture, or of two, is written where the user names no file: a record's with the other pages of its run, that
+/// of a capture in the current folder.
+///
+/// # Errors
+/// Where the folder of the pages cannot be made.
+pub fn place(paths: &[PathBuf]) -> Result<PathBuf> {
+    let Some(first) = paths.first() else { bail!("found no record, expected one") };
+    // The identity of the second run tells enough, and file names have an end.
+    let others = paths[1..].iter().map(|path| {
+        let name = stem(path);
+        format!("-with-{}", id_of_folder(&name).unwrap_or(&name))
+    });
+    let name = format!("{}{}-look.html", stem(first), others.collect::<String>());
+    if !first.is_dir() {
+        return Ok(name.into());
+    }
+    let (folder, _) = run_page::place(first)?;
+    fs::create_dir_all(&folder).with_context(|| folder.shown())?;
+    Ok(folder.join(name))
+}
+
 /// The name of a record or a capture, for that of its page.
-pub fn stem(path: &Path) -> String {
+fn stem(path: &Path) -> String {
     let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
     name.map_or_else(|| "capture".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -30,8 +30,23 @@ pub struct Row {
     pub is_dropped: Option<bool>,
     /// Time from this tap to the one behind the bottleneck.
     pub behind_bottleneck_after_ns: Option<u64>,
+    /// Names of the QUIC frames in it, each once, in the order of their first places.
+    pub frames: Vec<&'static str>,
     /// QUIC packets and frames of the datagram, in words.
     pub content: String,
+}
+
+/// What became of a packet, as far as the capture shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// It never came to the tap behind the bottleneck.
+    Dropped,
+    /// Three later ones were acknowledged, and it never was.
+    Lost,
+    /// Three later ones were acknowledged before it.
+    Late,
+    /// All of its ack-eliciting packets were acknowledged in time.
+    Acknowledged,
 }
 
 /// Above the rows.
@@ -39,13 +54,25 @@ pub const HEADING: &str =
     "     frame         time, s        gap, us  sender  bytes  in flight  fate                  content";
 
 impl Row {
-    fn fate(&self) -> String {
+    /// What became of it; `None` where that is not known.
+    pub fn fate(&self) -> Option<Fate> {
         match (self.is_dropped, self.is_lost, self.acknowledged_after_ns) {
-            (Some(true), ..) => "DROPPED".to_owned(),
-            (_, Some(true), None) => "LOST".to_owned(),
-            (_, Some(true), Some(after)) => format!("late, acked +{:.1} ms", after as f64 / 1e6),
-            (_, _, Some(after)) => format!("acked +{:.3} ms", after as f64 / 1e6),
-            (_, _, None) => String::new(),
+            (Some(true), ..) => Some(Fate::Dropped),
+            (_, Some(true), None) => Some(Fate::Lost),
+            (_, Some(true), Some(_)) => Some(Fate::Late),
+            (_, _, Some(_)) => Some(Fate::Acknowledged),
+            (_, _, None) => None,
+        }
+    }
+
+    fn fate_in_words(&self) -> String {
+        let after = self.acknowledged_after_ns.unwrap_or_default() as f64 / 1e6;
+        match self.fate() {
+            Some(Fate::Dropped) => "DROPPED".to_owned(),
+            Some(Fate::Lost) => "LOST".to_owned(),
+            Some(Fate::Late) => format!("late, acked +{after:.1} ms"),
+            Some(Fate::Acknowledged) => format!("acked +{after:.3} ms"),
+            None => String::new(),
         }
     }
 }
@@ -61,7 +88,7 @@ impl fmt::Display for Row {
             self.frame,
             self.sender,
             self.bytes,
-            self.fate(),
+            self.fate_in_words(),
             self.content
         )
     }

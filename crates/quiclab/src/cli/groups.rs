@@ -11,9 +11,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("The first hour", &["doctor", "run", "look", "analyze", "ab"]),
     ("Measure", &["perf", "interop", "campaign"]),
     ("Compare", &["diff", "check", "verify"]),
-    ("Look", &["report", "packets"]),
+    ("Look", &["ls", "report", "packets"]),
     ("Handshakes", &["scan", "advise"]),
-    ("Stacks and machine", &["stacks", "bundle", "cache", "completions", "help"]),
+    ("Stacks and machine", &["stacks", "bundle", "cache", "help"]),
 ];
 /// More columns than these are hard to read.
 const MOST_COLUMNS: usize = 100;

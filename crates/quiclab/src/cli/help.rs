@@ -19,7 +19,7 @@ Examples:
   quiclab help metrics                                      a topic
   quiclab help pacing                                       topics whose pages have this word";
 
-/// Arguments of `quiclab completions`.
+/// Arguments of `quiclab tools completions`.
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_HELP)]
 pub struct CompletionsArguments {
@@ -29,9 +29,9 @@ pub struct CompletionsArguments {
 
 const COMPLETIONS_HELP: &str = "\
 Examples:
-  source <(quiclab completions bash)
-  quiclab completions zsh > ~/.zfunc/_quiclab
-  quiclab completions fish > ~/.config/fish/completions/quiclab.fish";
+  source <(quiclab tools completions bash)
+  quiclab tools completions zsh > ~/.zfunc/_quiclab
+  quiclab tools completions fish > ~/.config/fish/completions/quiclab.fish";
 
 /// A shell that quiclab can complete words for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -12,7 +12,8 @@ use crate::settings::LookSettings;
 #[derive(Debug, Args)]
 #[command(after_help = LOOK_HELP)]
 pub struct LookArguments {
-    /// A record's folder, or a capture: pcap or pcapng, plain, gzip or zstd; a second one is shown on the same time axis
+    /// A record's folder, a folder of results with one record, or a capture: pcap or pcapng, plain, gzip or zstd; a second one is
+    /// shown on the same time axis
     #[arg(value_name = "RECORD|CAPTURE", required = true, num_args = 1..=2)]
     pub paths: Vec<PathBuf>,
     /// A key log (SSLKEYLOGFILE), in addition to secrets in the captures; can be repeated
@@ -33,7 +34,7 @@ pub struct LookArguments {
     /// Only packets up to this time
     #[arg(long, value_name = "TIME")]
     pub to: Option<Duration>,
-    /// Where the page is written [default: NAME-look.html in the current folder]
+    /// Where the page is written [default: NAME-look.html, of a record with the pages of its results, of a capture in the current folder]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]

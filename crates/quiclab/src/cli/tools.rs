@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{
+    help::CompletionsArguments,
     perform::PerformArguments,
     prepare::PrepareArguments,
     shared::{Output, StackOptions},
@@ -27,6 +28,8 @@ pub enum Tool {
     Prepare(PrepareArguments),
     /// List the guest kernels, or build the one with paced segmentation offload
     Kernel(KernelArguments),
+    /// Print a script that completes verbs, settings and values in a shell
+    Completions(CompletionsArguments),
     /// Write manual pages, for packages
     #[command(hide = true)]
     Man(ManArguments),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use quiclab_pages::transfer::filter::Filter;
 use quiclab_units::Duration;
 
 /// The packets of a capture that are listed.
@@ -13,6 +14,8 @@ pub struct PacketsSettings {
     pub around: Option<Duration>,
     /// Time that is shown before and after the middle.
     pub span: Duration,
+    /// What the packets must have.
+    pub filter: Filter,
     /// Name or number of the tap.
     pub tap: Option<String>,
     /// Key logs, in addition to secrets in the capture.

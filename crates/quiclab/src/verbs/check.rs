@@ -1,15 +1,9 @@
 //! `quiclab check`
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use quiclab_pages::{
-    folder::holds_results,
-    results::{Results, models::is_former},
-};
+use anyhow::{Result, bail};
+use quiclab_pages::results::{Results, overview::find_results};
 use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, ReportInput, findings_as_rows, render_findings};
 use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
@@ -19,8 +13,6 @@ use crate::terminal::{output, progress};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
-/// Results lie no deeper below a folder that is named.
-const DEEPEST: usize = 6;
 
 /// How findings are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,36 +153,6 @@ impl Counts {
         let others = [(self.failing, "fail"), (self.undecided, "undecided"), (self.not_measured, "not measured")];
         let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}"));
         format!("{} of {} expectations hold{}", self.holding, self.all, others.collect::<String>())
-    }
-}
-
-/// The folders of results at `folder` or below it, in order of name.
-///
-/// # Errors
-/// Where there are none, or a folder cannot be read.
-pub fn find_results(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut places = Vec::new();
-    find(folder, DEEPEST, &mut places)?;
-    if places.is_empty() {
-        bail!(
-            "{}: found no results, expected those of an experiment\nhint: quiclab run FILE makes them",
-            folder.shown()
-        );
-    }
-    Ok(places)
-}
-
-fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
-    if holds_results(folder) || is_former(folder) {
-        found.push(folder.to_path_buf());
-        return Ok(());
-    }
-    let entries = fs::read_dir(folder).with_context(|| folder.shown())?;
-    let mut below: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    below.sort();
-    match depth.checked_sub(1) {
-        Some(depth) => below.iter().try_for_each(|folder| find(folder, depth, found)),
-        None => Ok(()),
     }
 }
 

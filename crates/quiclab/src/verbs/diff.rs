@@ -14,6 +14,7 @@ use quiclab_experiment::RELEASE;
 use quiclab_pages::transfer::{
     losses, page,
     sequence::{self, Difference, SeenPacket},
+    which::one_record,
 };
 use quiclab_record::{AnyRecord, Record};
 use quiclab_testbed::testbed::is_sample;
@@ -30,7 +31,9 @@ const BEFORE: usize = 3;
 /// # Errors
 /// Where a record cannot be read.
 pub fn diff(records: &[PathBuf], page: Option<&Path>, as_json: bool) -> Result<u8> {
-    let paths = two(records)?;
+    let [one, other] = two(records)?;
+    let both = [one_record(one)?, one_record(other)?];
+    let paths = both.each_ref().map(PathBuf::as_path);
     let loaded = [AnyRecord::load(paths[0])?, AnyRecord::load(paths[1])?];
     let made = made_with(&loaded[0], &loaded[1]);
     let records = match loaded {

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use crate::{
     cli,
     help_pages::{PAGES, Page},
-    terminal::output,
+    terminal::{markdown::rendered, output},
 };
 
 /// Explains what is asked for, through a pager where it is read on a terminal.
@@ -24,7 +24,11 @@ pub fn help(words: &[String]) -> Result<u8> {
         [] => overview(),
         words => match verb(words) {
             Some(text) => text,
-            None => topic(&words.join("-"))?,
+            // A pipe gets the page as it is written.
+            None => match (topic(&words.join("-"))?, output::terminal_width()) {
+                (page, Some(columns)) => with_colours_if_wanted(rendered(&page, usize::from(columns))),
+                (page, None) => page,
+            },
         },
     };
     show(&text)?;
@@ -68,6 +72,14 @@ fn topic(word: &str) -> Result<String> {
     let names = if near.is_empty() { PAGES.iter().map(Page::name).collect() } else { near };
     let what = if names.len() == PAGES.len() { "one of" } else { "a verb or a page; these mention it:" };
     bail!("help: found {asked:?}, expected {what} {}\nhint: quiclab help lists verbs and topics", names.join(", "))
+}
+
+/// The text without codes of colours where NO_COLOR is set or the terminal has none.
+fn with_colours_if_wanted(text: String) -> String {
+    match anstream::AutoStream::choice(&std::io::stdout()) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+        _ => text,
+    }
 }
 
 /// Prints a text, on a terminal through `$PAGER` or less.

@@ -1,11 +1,12 @@
 //! `quiclab look`
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result};
 use quiclab_pages::{
     folder,
-    transfer::page::{PageInputs, name_apart, no_server, stem, transfer, window::Window},
+    transfer::{
+        page::{PageInputs, name_apart, no_server, place, transfer, window::Window},
+        which::one_record,
+    },
 };
 use quiclab_report::{render_look_html, verdicts_as_json, verdicts_in_words};
 use quiclab_units::ShowPath;
@@ -18,9 +19,10 @@ use crate::{session::bounded_input, settings::LookSettings, terminal::output};
 /// Where a capture, a key log or a qlog cannot be read, has no packets, or the page cannot be written.
 pub fn look(settings: &LookSettings) -> Result<u8> {
     let window = Window::new(settings.from, settings.to)?;
+    let paths = settings.paths.iter().map(|path| one_record(path)).collect::<Result<Vec<_>>>()?;
     let mut transfers = Vec::new();
     let mut was_cut = false;
-    for (place, path) in settings.paths.iter().enumerate() {
+    for (place, path) in paths.iter().enumerate() {
         let qlog = if place == 0 { settings.qlog.as_slice() } else { &[] };
         let (tap, port) = (settings.tap.as_deref(), settings.server_port);
         let read_keys = &|| bounded_input::read_key_logs(&settings.keys);
@@ -29,15 +31,16 @@ pub fn look(settings: &LookSettings) -> Result<u8> {
         was_cut |= seen.is_cut;
         transfers.push(seen.transfer);
     }
-    name_apart(&mut transfers, &settings.paths);
+    name_apart(&mut transfers, &paths);
     for transfer in &transfers {
         transfer.notes.iter().for_each(|note| status!("quiclab: warning: {}: {note}", transfer.name));
     }
     let page = match &settings.html {
         Some(page) => page.clone(),
-        None => PathBuf::from(format!("{}-look.html", stem(&settings.paths[0]))),
+        None => place(&paths)?,
     };
-    folder::write_at(&page, render_look_html(&transfers))?;
+    let html = render_look_html(&transfers);
+    folder::write_at(&page, html).context("the page cannot be written; hint: --html FILE writes it elsewhere")?;
     let mut verdicts = transfers.iter().map(|transfer| (transfer.name.as_str(), &transfer.verdicts));
     output::print(&if settings.json {
         verdicts_as_json(&mut verdicts)

@@ -1,6 +1,7 @@
 //! `quiclab packets`
 
 use std::{
+    collections::BTreeSet,
     io::{self, BufWriter, StdoutLock, Write},
     ops::ControlFlow,
 };
@@ -9,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_pages::transfer::{
     listing::{Listing, capture_of, tap_name},
     row::{HEADING, Row},
+    which::one_record,
 };
 use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::{Duration, ShowPath, shown_lines};
@@ -24,7 +26,7 @@ const SCHEMA: u32 = 1;
 /// # Errors
 /// Where the capture or a key log cannot be read, or has no such tap.
 pub fn packets(settings: &PacketsSettings) -> Result<u8> {
-    let (path, is_record) = capture_of(&settings.path)?;
+    let (path, is_record) = capture_of(&one_record(&settings.path)?)?;
     let name = path.shown();
     let file = bounded_input::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
     let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
@@ -46,7 +48,8 @@ pub fn packets(settings: &PacketsSettings) -> Result<u8> {
             printed = printer.row(&row);
         }
         // Without a row so far, the end of the capture is still to be named.
-        let is_over = printer.is_closed || (printer.rows > 0 && listing.is_over(segment.time));
+        let has_seen_any = printer.rows + printer.filtered > 0;
+        let is_over = printer.is_closed || (has_seen_any && listing.is_over(segment.time));
         if is_over || printed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     reader.for_each_segment(None, &mut on_segment).with_context(|| name.clone())?;
@@ -81,6 +84,10 @@ struct Printer<'a> {
     output: BufWriter<StdoutLock<'static>>,
     /// Whoever reads has seen enough.
     is_closed: bool,
+    /// Packets that the filter left out.
+    filtered: u64,
+    /// Names of the frames that these have.
+    other_frames: BTreeSet<&'static str>,
 }
 
 impl<'a> Printer<'a> {
@@ -92,6 +99,8 @@ impl<'a> Printer<'a> {
             is_past: false,
             output: BufWriter::new(io::stdout().lock()),
             is_closed: false,
+            filtered: 0,
+            other_frames: BTreeSet::new(),
         }
     }
 
@@ -106,6 +115,11 @@ impl<'a> Printer<'a> {
     }
 
     fn row(&mut self, row: &Row) -> Result<()> {
+        if !self.settings.filter.passes(row) {
+            self.filtered += 1;
+            self.other_frames.extend(&row.frames);
+            return Ok(());
+        }
         self.rows += 1;
         if self.settings.json {
             let begin = if self.rows == 1 { self.json_begin()? } else { ",\n".to_owned() };
@@ -143,6 +157,21 @@ impl<'a> Printer<'a> {
         let tap = tap.unwrap_or("none");
         match last_ns {
             None => status!("{}: no packet at the tap", self.file),
+            Some(_) if self.rows == 0 && self.filtered > 0 => {
+                let names: Vec<_> = self.other_frames.iter().map(|name| name.to_uppercase()).collect();
+                let frames = if names.is_empty() { "none that can be read".to_owned() } else { names.join(", ") };
+                status!(
+                    "{}: none of {} packets at tap {tap} has what the options ask for; their frames: {frames}",
+                    self.file,
+                    self.filtered
+                );
+            }
+            Some(_) if self.filtered > 0 => status!(
+                "{}: {} of {} packets at tap {tap}; times since its first packet",
+                self.file,
+                self.rows,
+                self.rows + self.filtered
+            ),
             Some(last) if self.rows == 0 => {
                 let seconds = |ns: u64| format!("{:.9} s", ns as f64 / 1e9);
                 let nearest: Vec<_> = nearest_ns.into_iter().flatten().map(seconds).collect();

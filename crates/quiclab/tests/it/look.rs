@@ -72,6 +72,39 @@ fn a_window_has_the_packets_of_its_time_and_says_so() {
     assert!(result.errors.contains("found no packets of a server from 3600 s on"), "{}", result.errors);
 }
 
+/// The packets of a capture that options leave, as JSON.
+fn packets(options: &[&str]) -> Vec<Value> {
+    let result = output_of(quiclab().arg("packets").arg(capture("quiche")).args(options).arg("--json"));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let json: Value = serde_json::from_str(&result.output).unwrap();
+    json["packets"].as_array().unwrap().clone()
+}
+
+#[test]
+fn options_choose_packets() {
+    let all = packets(&[]);
+    let [server, client] = ["server", "client"].map(|end| packets(&["--sender", end]));
+    assert!(!server.is_empty() && !client.is_empty());
+    assert_eq!(server.len() + client.len(), all.len());
+    // The same rows, in the same order, as a reader of the whole list would choose.
+    let chosen = |has: &dyn Fn(&Value) -> bool| all.iter().filter(|row| has(row)).cloned().collect::<Vec<_>>();
+    let waited = chosen(&|row| row["gap_ns"].as_u64().is_some_and(|gap| gap >= 1_000_000));
+    assert!(!waited.is_empty() && waited.len() < all.len());
+    assert_eq!(packets(&["--gap", "1ms"]), waited);
+    let has = |row: &Value, name: &str| row["frames"].as_array().unwrap().iter().any(|frame| frame == name);
+    let crypto = chosen(&|row| has(row, "crypto") && row["sender"] == "client");
+    assert!(!crypto.is_empty());
+    assert_eq!(packets(&["--frame", "CRYPTO", "--sender", "client"]), crypto);
+    let acknowledged =
+        chosen(&|row| row["acknowledged_after_ns"].is_u64() && row["is_lost"] != true && row["is_dropped"] != true);
+    assert!(!acknowledged.is_empty());
+    assert_eq!(packets(&["--fate", "acked"]), acknowledged);
+
+    let nothing = output_of(quiclab().arg("packets").arg(capture("quiche")).args(["--frame", "NO_SUCH"]));
+    assert_eq!((nothing.status, nothing.output.as_str()), (Some(0), ""));
+    assert!(nothing.errors.contains("their frames: ACK") && nothing.errors.contains("STREAM"), "{}", nothing.errors);
+}
+
 #[test]
 fn a_capture_without_a_server_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -51,12 +51,17 @@ fn every_verb_works_on_results_of_virtual_machines() {
     let folder = copy.path();
     let [one, other] = [&records[0], &records[2]].map(|record| record.display().to_string());
     let results = folder.display().to_string();
+    let record = records[0].file_name().unwrap().to_string_lossy().into_owned();
+    let in_copy = folder.join(&record).display().to_string();
+    let page = format!("runs/{record}-look.html");
     let example = capture("ngtcp2-qlog").display().to_string();
     let calls: &[(&[&str], &[&str])] = &[
         (&["tools", "perform", &format!("{one}/run.toml"), "--record", "again", "--stacks", REAL_STACKS], &[]),
         (&["analyze", &example], &["packets"]),
         (&["packets", &one, "--around", "100ms"], &[]),
-        (&["look", &one], &[]),
+        (&["look", &in_copy], &[&page]),
+        (&["ls", &results], &[&record, "vm", "Mbit/s"]),
+        (&["ls", "."], &["4", "just now"]),
         (&["advise", "pto", "40ms", "44ms"], &["ms"]),
         (&["advise", "instant-ack", "--rtt", "9ms", "--delay", "4ms"], &["instant"]),
         (&["report", &results], &["report.html"]),
@@ -75,10 +80,13 @@ fn every_verb_works_on_results_of_virtual_machines() {
         ),
         (&["tools", "prepare", "small.toml", "--stacks", REAL_STACKS], &[]),
         (&["help", "report"], &["report"]),
-        (&["completions", "bash"], &["quiclab"]),
+        (&["tools", "completions", "bash"], &["quiclab"]),
     ];
     let small = "name = \"small\"\ntitle = \"x\"\n[stack]\nname = \"ngtcp2\"\n[workload]\nsize = \"64 KiB\"\n";
     fs::write(folder.join("small.toml"), small).unwrap();
+    let several = call(&["look", &results], folder);
+    assert_eq!(several.status, Some(125), "{}", several.output);
+    assert!(several.errors.contains("found 4 records") && several.errors.contains(&record), "{}", several.errors);
     let mut called: BTreeSet<String> = ELSEWHERE.iter().map(|(verb, _)| (*verb).to_owned()).collect();
     for (arguments, texts) in calls {
         expect(arguments, folder, texts);

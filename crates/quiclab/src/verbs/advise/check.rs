@@ -12,12 +12,11 @@ use quiclab_units::{Duration, Rate, ShowPath};
 use serde::Serialize;
 
 use super::{milliseconds, signed_milliseconds};
-use quiclab_pages::results::Results;
+use quiclab_pages::results::{Results, overview::find_results};
 
 use crate::{
     settings::AdviseCheckSettings,
     terminal::{output, progress},
-    verbs::check::find_results,
 };
 
 /// Rules of `path.to_client` and `path.to_server` that lose what the model can lose.
