@@ -61,9 +61,9 @@ pub struct ResultsOverview {
     pub kind: String,
     /// Runs of the plan.
     pub runs_planned: usize,
-    /// Those that have a record.
+    /// Runs that have a record.
     pub runs_with_record: usize,
-    /// Those that failed, or whose stack could not be built.
+    /// Runs that failed, or whose stack could not be built.
     pub runs_failed: usize,
     /// Seconds since 1970 when the index was written last.
     pub written_unix_seconds: u64,

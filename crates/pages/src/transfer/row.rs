@@ -39,7 +39,7 @@ pub struct Row {
 /// What became of a packet, as far as the capture shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// It never came to the tap behind the bottleneck.
+    /// The packet never came to the tap behind the bottleneck.
     Dropped,
     /// Three later ones were acknowledged, and it never was.
     Lost,

@@ -100,13 +100,13 @@ pub enum End {
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FateChoice {
-    /// It never came to the tap behind the bottleneck (records only)
+    /// Never seen at the tap behind the bottleneck (records only)
     Dropped,
     /// Three later packets were acknowledged, and it never was
     Lost,
     /// Three later packets were acknowledged before it
     Late,
-    /// It was acknowledged in time
+    /// Acknowledged in time
     Acked,
 }
 
