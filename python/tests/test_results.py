@@ -122,7 +122,7 @@ def test_an_experiment_that_is_missing_is_an_error_of_the_command(tmp_path: Path
 
 def test_a_wrong_option_is_an_error_of_the_command() -> None:
     with pytest.raises(QuiclabError, match="--no-such-option"):
-        quiclab.plan(EXPERIMENTS / "examples/first.toml", no_such_option=True)
+        quiclab.plan(EXPERIMENTS / "examples/first.toml", no_such_option=True)  # type: ignore[call-arg]
 
 
 def test_analyze_measures_a_capture() -> None:

@@ -11,10 +11,7 @@ import sysconfig
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
-
-# A flag, a value, several values of an option that can be repeated, or KEY=VALUE pairs of one.
-Option: TypeAlias = "bool | int | float | str | Path | Sequence[int | float | str | Path] | Mapping[str, Any] | None"
+from typing import Any
 
 
 class QuiclabError(RuntimeError):
@@ -63,7 +60,7 @@ def find() -> Path:
     return Path(on_path)
 
 
-def options(given: Mapping[str, Option]) -> list[str]:
+def options(given: Mapping[str, object]) -> list[str]:
     """Return keyword arguments as options of the command: ``train_threshold="1 ms"`` is ``--train-threshold=1 ms``.
 
     ``True`` is a flag, ``False`` and ``None`` are nothing, a list repeats the option, a mapping repeats it with
@@ -80,8 +77,10 @@ def options(given: Mapping[str, Option]) -> list[str]:
             arguments += [f"{flag}={key}={setting(item)}" for key, item in value.items()]
         elif isinstance(value, (str, int, float, Path)):
             arguments.append(f"{flag}={value}")
-        else:
+        elif isinstance(value, Sequence):
             arguments += [f"{flag}={item}" for item in value]
+        else:
+            raise TypeError(f"{name}: found {value!r}, expected a flag, a value, a list or a mapping")
     return arguments
 
 

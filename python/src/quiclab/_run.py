@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quiclab._command import Option, call, options
+from quiclab._command import call, options
 from quiclab.experiment import Experiment
 from quiclab.results import Results, load
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-def run(experiment: str | Path | Experiment, *, quiet: bool = False, **given: Option) -> Results:
+    from quiclab._options import AbOptions, AnalyzeOptions, CheckOptions, LookOptions, RunOptions
+
+
+def run(experiment: str | Path | Experiment, *, quiet: bool = False, **given: Unpack[RunOptions]) -> Results:
     """Run an experiment and return its results. Runs that already have a record are not repeated.
 
     Args:
@@ -33,7 +38,7 @@ def run(experiment: str | Path | Experiment, *, quiet: bool = False, **given: Op
     return load(results)
 
 
-def plan(experiment: str | Path | Experiment, **given: Option) -> list[dict[str, Any]]:
+def plan(experiment: str | Path | Experiment, **given: Unpack[RunOptions]) -> list[dict[str, Any]]:
     """Return the runs that `run` would perform, with every setting, as ``quiclab run --dry-run --json`` prints them.
 
     Raises:
@@ -47,7 +52,10 @@ def plan(experiment: str | Path | Experiment, **given: Option) -> list[dict[str,
 
 
 def analyze(
-    capture: str | Path | Sequence[str | Path], *, keys: str | Path | Sequence[str | Path] = (), **given: Option
+    capture: str | Path | Sequence[str | Path],
+    *,
+    keys: str | Path | Sequence[str | Path] = (),
+    **given: Unpack[AnalyzeOptions],
 ) -> dict[str, Any]:
     """Measure captures made anywhere and return what ``quiclab analyze --json`` prints (docs/reference/analyze.md).
 
@@ -71,7 +79,9 @@ def analyze(
 MOST_FAILING = 99
 
 
-def ab(a: str | Path, b: str | Path, *files: str | Path, quiet: bool = False, **given: Option) -> dict[str, Any]:
+def ab(
+    a: str | Path, b: str | Path, /, *files: str | Path, quiet: bool = False, **given: Unpack[AbOptions]
+) -> dict[str, Any]:
     """Compare two builds, stacks or settings with the same seeds, or two result folders, and return the answer.
 
     Args:
@@ -80,7 +90,7 @@ def ab(a: str | Path, b: str | Path, *files: str | Path, quiet: bool = False, **
         *files: experiment files; without any 4 MiB over the default path.
         quiet: do not show the command's progress on standard error.
         **given: options of ``quiclab ab`` with underscores: ``reps=3``, ``fail_if=["goodput_wire_bps < -5%"]``,
-            ``set={"workload.size": "1 MiB"}``, ``html="page.html"``.
+            ``set={"workload.size": "1 MiB"}``, ``b={"stack.gso": "on"}``, ``html="page.html"``.
 
     Returns:
         What ``quiclab ab --json`` prints: ``answer`` in a sentence, ``conditions`` with their ``outcome``, ``pairs`` with
@@ -94,7 +104,7 @@ def ab(a: str | Path, b: str | Path, *files: str | Path, quiet: bool = False, **
     return answer
 
 
-def check(*folders: str | Path, **given: Option) -> dict[str, Any]:
+def check(*folders: str | Path, **given: Unpack[CheckOptions]) -> dict[str, Any]:
     """Judge the expectations of results and return what ``quiclab check --json`` prints.
 
     Args:
@@ -108,7 +118,7 @@ def check(*folders: str | Path, **given: Option) -> dict[str, Any]:
     return judged
 
 
-def look(record: str | Path, *other: str | Path, html: str | Path, **given: Option) -> Path:
+def look(record: str | Path, *other: str | Path, html: str | Path, **given: Unpack[LookOptions]) -> Path:
     """Write the page that shows a transfer packet by packet, or two on one time axis, and return its path.
 
     Args:

@@ -11,7 +11,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from quiclab._command import QuiclabError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from quiclab._options import RunOptions
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -129,10 +136,14 @@ class Experiment:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(self.to_toml())
             yield Path(name)
+        except QuiclabError as error:
+            # Whoever reads the message finds no such file any more.
+            message = error.message.replace(name, f"Experiment {self._values.get('name')!r}")
+            raise QuiclabError(message, error.status, error.arguments) from None
         finally:
             os.unlink(name)
 
-    def check(self, **options: Any) -> None:
+    def check(self, **options: Unpack[RunOptions]) -> None:
         """Let the command check the experiment, without running it.
 
         Raises:
