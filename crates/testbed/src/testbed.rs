@@ -60,6 +60,12 @@ pub trait Testbed: Debug + Send + Sync {
         foreign_setting(&run.settings, self.name())
     }
 
+    /// Why the numbers of `run` would not be those of what it asks for, although it can be performed; `None` where nothing is known against it.
+    /// Called before anything is built.
+    fn doubt(&self, _run: &Run) -> Option<String> {
+        None
+    }
+
     /// Whether it also runs flows of models.
     fn runs_models(&self) -> bool {
         false

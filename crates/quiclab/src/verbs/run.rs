@@ -10,7 +10,7 @@ mod until;
 
 use std::{
     cell::OnceCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -301,7 +301,11 @@ fn plan<'a>(file: &Path, text: &str, settings: &RunSettings, laboratories: &'a L
     if !is_scenario(text) {
         let laboratory = laboratories.of_stacks()?;
         let plan = plan_transfers(&name, text, settings, laboratory)?;
-        return Ok((Planned::of_transfers(&plan, settings), laboratory));
+        let mut planned = Planned::of_transfers(&plan, settings);
+        // Runs of several rates have a sentence each, those of one share it.
+        let doubts: BTreeSet<_> = plan.runs.iter().filter_map(|run| laboratory.testbed.doubt(run)).collect();
+        planned.notes.extend(doubts);
+        return Ok((planned, laboratory));
     }
     let laboratory = laboratories.of_models()?;
     let planned = Planned::of_models(&name, text, settings.profile.as_deref(), &overrides(settings))?;

@@ -9,8 +9,9 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_experiment::{
     PATCHED_KERNEL, TestbedName, foreign_setting,
-    run::{Run, Versions},
+    run::{Run, StageList, Versions},
 };
+use quiclab_units::{ByteCount, Rate};
 
 use super::{
     agent::agent, kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, path,
@@ -26,6 +27,11 @@ use crate::{
 
 /// Its name.
 pub const NAME: &str = TestbedName::Vm.as_str();
+
+/// A rate at which the CPU of the guest is busy all the time (docs/concepts/virtual-testbed.md).
+const FASTEST: Rate = Rate::from_bits_per_second(100_000_000);
+/// Bytes of a transfer that is long enough to fill such a path.
+const LONG_TRANSFER: ByteCount = ByteCount::from_bytes(1 << 20);
 
 /// Folder of what is made for kernels, beside that of the stacks.
 const KERNELS: &str = "kernel";
@@ -58,6 +64,17 @@ impl Testbed for VirtualMachines {
 
     fn refuse(&self, run: &Run) -> Option<String> {
         foreign_setting(&run.settings, self.name()).or_else(|| path::choose(&run.settings).err())
+    }
+
+    fn doubt(&self, run: &Run) -> Option<String> {
+        let path = &run.settings.path;
+        let is_too_fast = path.to_client == StageList::Bottleneck && path.rate > FASTEST;
+        (is_too_fast && run.settings.workload.bytes_both_ways() >= LONG_TRANSFER).then(|| {
+            format!(
+                "path.rate is {}: from about {FASTEST} on the virtual machine's CPU, which both endpoints share, is slower than such a path, so                  that a long transfer measures the CPU\n    hint: --testbed netns runs as fast as this machine can",
+                path.rate
+            )
+        })
     }
 
     fn is_built(&self, stack_store: &StackStore, source: &Source) -> Result<bool> {
@@ -162,4 +179,36 @@ fn guest_name(run: &Run) -> String {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use quiclab_experiment::{Experiment, Overrides, run::Run};
+
+    use super::*;
+
+    fn run(rate: &str, size: &str) -> Run {
+        let text = format!(
+            "name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"s\"\n[workload]\nsize = \"{size}\"\n[path]\nrate = \"{rate}\"\n"
+        );
+        let manifest = include_str!("../../../../stacks/quinn/stack.toml").replace("\"quinn\"", "\"s\"");
+        let manifests = BTreeMap::from([("s".to_owned(), toml::from_str(&manifest).unwrap())]);
+        let plan = Experiment::parse("x.toml", &text, None).unwrap().plan(&manifests, &Overrides::default()).unwrap();
+        plan.runs.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_rate_beyond_the_guest_is_doubted_where_a_transfer_could_fill_it() {
+        let testbed = VirtualMachines::default();
+        for (rate, size, is_doubted) in [
+            ("40 Mbit/s", "100 MiB", false),
+            ("100 Mbit/s", "100 MiB", false),
+            ("1000 Gbit/s", "10 MiB", true),
+            ("1 Gbit/s", "10 kB", false),
+        ] {
+            let doubt = testbed.doubt(&run(rate, size));
+            assert_eq!(doubt.is_some(), is_doubted, "{rate}, {size}: {doubt:?}");
+            assert!(doubt.is_none_or(|doubt| doubt.contains("--testbed netns")));
+        }
+    }
 }
