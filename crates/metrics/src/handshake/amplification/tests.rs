@@ -55,7 +55,7 @@ fn measured(datagrams: Vec<Datagram>) -> RunMetrics {
     let mut log = HandshakeLog::default();
     log.datagrams = datagrams;
     let mut run = RunMetrics::empty();
-    measure(&Views::of_one_tap(&log, Some(TapPlace::Sender)), false, &mut run);
+    measure(&Views::of_one_tap(&log, Some(Role::Server)), false, &mut run);
     run
 }
 

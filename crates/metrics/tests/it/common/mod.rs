@@ -146,7 +146,7 @@ pub fn capture(packets: &[Made]) -> CaptureAnalysis {
 /// The same, with the length of the response.
 pub fn capture_of_response(packets: &[Made], bytes: u64) -> CaptureAnalysis {
     let settings =
-        AnalysisSettings { response_bytes: Some(ByteCount::from_bytes(bytes)), ..AnalysisSettings::default() };
+        AnalysisSettings { transferred_bytes: Some(ByteCount::from_bytes(bytes)), ..AnalysisSettings::default() };
     analyzed(&pcapng(packets), settings)
 }
 
