@@ -201,7 +201,7 @@ fn a_server_may_go_on_sending_for_5_percent_of_the_connection_after_the_clients_
     let run = lived(&capture, SECOND - SECOND / 20 - 1);
     assert_eq!(codes(&run), DIFFERS);
     let differs = run.warnings.iter().find(|warning| warning.code == DIFFERS[0]).unwrap();
-    assert!(differs.message.contains("the server sent for at least 0.05 s after the client had ended"), "{differs:?}");
+    assert!(differs.message.contains("the sender sent for at least 0.05 s after the client had ended"), "{differs:?}");
 }
 
 #[test]

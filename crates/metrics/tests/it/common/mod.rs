@@ -42,6 +42,15 @@ impl Made {
         Made::frame(time_ns, frames::udp(from_server().udp(SERVER_PORT, client_port), &payload))
     }
 
+    /// The same from the client, whose packets are measured.
+    pub fn udp_from_client(time_ns: u64, payload: &[u8]) -> Made {
+        let mut payload = payload.to_vec();
+        if let Some(place) = payload.get_mut(20..28) {
+            place.copy_from_slice(&time_ns.to_be_bytes());
+        }
+        Made::frame(time_ns, frames::udp(from_client().udp(CLIENT_PORT, SERVER_PORT), &payload))
+    }
+
     pub fn tcp_from_server(time_ns: u64, payload: &[u8]) -> Made {
         let headers = from_server().tcp(SERVER_PORT, CLIENT_PORT, time_ns as u32, 65_535).ack(1);
         Made::frame(time_ns, frames::tcp(headers, payload))
