@@ -33,7 +33,7 @@ section! {
         /// a test case of the [endpoint contract](endpoint-contract.md) that both stacks claim
         test_case: String = TRANSFER.to_owned(), takes Text("a test case such as \"transfer\"");
         /// whose packets are measured: with "client" the requests are an upload, and taps, queueing discipline, bottleneck and the
-        /// settings of a sender are the client's ([uploads](workloads.md#uploads))
+        /// settings of a sender are the client's ([uploads](#uploads))
         sender: Sender = Sender::Server, takes word::<Sender>(), neutral Sender::Server, on [Vm, Netns];
         /// length of each response; the virtual testbed accepts at most 512 MiB in total
         size: ByteCount = ByteCount::from_bytes(10 << 20), takes size().positive();

@@ -195,7 +195,7 @@ impl<S: Slot> Results<S> {
         let queue = sender.queue_drops_and_passed().filter(|(drops, passed)| drops > passed);
         Ok(Some(match queue {
             None => failure,
-            Some((drops, packets)) => RunFailure::ServerQueue {
+            Some((drops, packets)) => RunFailure::SenderQueue {
                 kind: sender.queues[0].kind.clone(),
                 drops,
                 packets,
