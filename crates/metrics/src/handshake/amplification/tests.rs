@@ -7,7 +7,6 @@ use super::super::log::{Datagram, Frame, HandshakeLog, Packet};
 use super::super::measures::measure;
 use super::super::view::Views;
 use crate::output::RunMetrics;
-use crate::taps::TapPlace;
 use QuicForm::{Handshake, Initial};
 use Role::{Client, Server};
 
