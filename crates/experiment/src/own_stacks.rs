@@ -8,7 +8,7 @@ use crate::{
     changes::{Assignment, Changes, Origin},
     error::ExperimentError,
     file::Experiment,
-    run::{Run, Sender, Word as _},
+    run::Run,
     stack::{Role, StackManifest, named},
 };
 
@@ -42,8 +42,8 @@ impl Experiment {
             return Ok(Vec::new());
         }
         let serves = own.iter().all(|name| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Server)));
-        let mut senders = self.common.changes.values_of(SENDER).peekable();
-        let uploads = senders.peek().is_some() && senders.all(|set| set.value.as_str() == Some(Sender::Client.word()));
+        let senders: Vec<_> = self.common.changes.values_of(SENDER).map(|set| set.value.as_str()).collect();
+        let uploads = !senders.is_empty() && senders.iter().all(|sender| *sender == Some("client"));
         let side = if serves && !uploads { SERVER } else { CLIENT };
         let mut keys = vec![NAME];
         if self.sets_in_file(side) {
