@@ -15,6 +15,9 @@ pub struct Network {
     pub to_server: Vec<Discipline>,
     /// Disciplines on the server's own interface.
     pub server: Vec<Discipline>,
+    /// Disciplines on the client's own interface.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client: Vec<Discipline>,
     /// Packets towards the server to drop before they reach the disciplines, counted from 1, in order.
     pub drops_to_server: Vec<u32>,
     /// Upper bound for the round trip of a packet without queueing: the delays of both directions added up. The agent waits

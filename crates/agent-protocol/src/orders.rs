@@ -128,7 +128,7 @@ pub enum TheftDistribution {
     Pareto,
 }
 
-/// What is captured, at the server's egress and behind the bottleneck.
+/// What is captured, at the measured sender's egress and behind the bottleneck.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tap {
@@ -140,6 +140,9 @@ pub struct Tap {
     pub bottleneck_snaplen_bytes: Option<u32>,
     /// The taps have room for the packets of a transfer of this size, and some more.
     pub room_bytes: u64,
+    /// Whether the client is the measured sender: the taps are at its egress, and where the wire leads to the server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_client: bool,
 }
 
 /// What is transferred.

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use quiclab_agent_protocol::{
     activity::Activity,
-    addresses::{HOST_INTERFACE, TO_CLIENT},
+    addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
     contents::Contents,
     hosts::Readiness,
     orders::{Listen, Orders, Transport},
@@ -172,9 +172,11 @@ impl Running<'_> {
         let Some(tap) = &self.orders.tap else { return Ok(()) };
         let size = bytes_on_taps(self.orders, tap.room_bytes);
         let headers_of_cross_traffic = self.orders.cross_traffic.is_some() && !self.orders.network.super_packets;
+        let (sender, to_receiver) =
+            if tap.of_client { (&self.topology.client, TO_SERVER) } else { (&self.topology.server, TO_CLIENT) };
         for (name, namespace, interface, kept) in [
-            ("sender", &self.topology.server, HOST_INTERFACE, tap.snaplen_bytes),
-            ("behind-bottleneck", &self.topology.wire, TO_CLIENT, tap.bottleneck_snaplen_bytes),
+            ("sender", sender, HOST_INTERFACE, tap.snaplen_bytes),
+            ("behind-bottleneck", &self.topology.wire, to_receiver, tap.bottleneck_snaplen_bytes),
         ] {
             let super_packets = self.orders.network.super_packets;
             // What is cut off cannot be cut into packets.

@@ -129,6 +129,7 @@ impl Topology {
             (&self.wire, TO_CLIENT, &network.to_client),
             (&self.wire, TO_SERVER, &network.to_server),
             (&self.server, HOST_INTERFACE, &network.server),
+            (&self.client, HOST_INTERFACE, &network.client),
         ] {
             install(namespace, interface, disciplines)?;
         }

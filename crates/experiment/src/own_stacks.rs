@@ -12,6 +12,8 @@ use crate::{
     stack::{Role, StackManifest, named},
 };
 
+/// Which end's packets a run measures.
+const SENDER: &str = "workload.sender";
 /// The stack that a run is about.
 const NAME: &str = "stack.name";
 const SERVER: &str = "stack.server";
@@ -22,7 +24,8 @@ impl Experiment {
     /// `stack.name`. Returns those that were put in.
     ///
     /// `stack.name` becomes all of `own`. A server that the file names becomes the own one, if that can serve; so does a client
-    /// if it cannot. Other clients stay: they are what the file measures senders with.
+    /// if it cannot, or if the file measures uploads. Other clients stay: they are what the file measures senders with; so do the servers
+    /// of uploads.
     ///
     /// # Errors
     /// Where the file names servers or clients, so that several stacks could take their places in several ways.
@@ -39,7 +42,9 @@ impl Experiment {
             return Ok(Vec::new());
         }
         let serves = own.iter().all(|name| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Server)));
-        let side = if serves { SERVER } else { CLIENT };
+        let senders: Vec<_> = self.common.changes.values_of(SENDER).map(|set| set.value.as_str()).collect();
+        let uploads = !senders.is_empty() && senders.iter().all(|sender| *sender == Some("client"));
+        let side = if serves && !uploads { SERVER } else { CLIENT };
         let mut keys = vec![NAME];
         if self.sets_in_file(side) {
             if let [_, _, ..] = own {

@@ -1,6 +1,7 @@
 //! Resolves settings with gaps to settings without, and refuses what does not go together.
 
 mod path;
+mod upload;
 
 use quiclab_path::spec::StageSettings;
 use quiclab_units::{ByteCount, Duration};
@@ -8,8 +9,8 @@ use quiclab_units::{ByteCount, Duration};
 use crate::error::nearest_word;
 use crate::run::word as lowercase;
 use crate::settings::{
-    Certificate, Clock, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings, Thefts,
-    Word as _, draft::Draft, setting_words, workload::TRANSFER,
+    Certificate, Clock, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Sender, Settings, StackSettings,
+    Thefts, Word as _, draft::Draft, setting_words, workload::TRANSFER,
 };
 use crate::stack::{CONGESTION_CONTROL, CertificateDelay, StackManifest, common_http};
 
@@ -36,7 +37,7 @@ impl From<(&'static str, String)> for Refusal {
 }
 
 impl Draft {
-    /// Closes what was left open with the server's own defaults, and checks that both stacks can do it.
+    /// Closes what was left open with the measured sender's own defaults, and checks that both stacks can do it.
     ///
     /// # Errors
     /// Key, and what is wrong with it.
@@ -48,7 +49,8 @@ impl Draft {
     ) -> Result<Settings, Refusal> {
         self.settings.stack = self.stack(name, server, client)?;
         self.check_workload(server, client)?;
-        self.check_send_times(server)?;
+        self.check_send_times(self.settings.workload.sender.of(server, client))?;
+        self.check_upload()?;
         self.check_hosts()?;
         self.settle_path()?;
         self.settings.path.queue_limit_packets = self.queue_limit_packets()?;
@@ -69,8 +71,9 @@ impl Draft {
     /// A bucket that is smaller than a frame never lets it through.
     fn check_buckets(&self) -> Result<(), Refusal> {
         let path = &self.settings.path;
+        let settings = &self.settings;
         let frame = ByteCount::from_bytes(path.largest_frame_bytes().into());
-        for stage in path.stages_to_client().into_iter().chain(path.stages_to_server()) {
+        for stage in settings.stages_to_client().into_iter().chain(settings.stages_to_server()) {
             let StageSettings::Rate(rate) = &stage.settings else { continue };
             if let Some(burst) = rate.burst.filter(|burst| *burst < frame) {
                 let message = format!(
@@ -92,9 +95,13 @@ impl Draft {
             let message = "found a value in addition to path.queue_limit_packets; expected one of the two".to_owned();
             return Err(("path.queue_bdp", message).into());
         }
-        let [to_client, both] = [self.settings.path.delay_to_client, self.settings.path.round_trip()]
-            .map(|delay| u128::from(delay.as_nanos()));
-        let queued = to_client * 1000 + both * u128::from(thousandths);
+        let path = &self.settings.path;
+        let to_receiver = match self.settings.workload.sender {
+            Sender::Server => path.delay_to_client,
+            Sender::Client => path.delay_to_server,
+        };
+        let [to_receiver, both] = [to_receiver, path.round_trip()].map(|delay| u128::from(delay.as_nanos()));
+        let queued = to_receiver * 1000 + both * u128::from(thousandths);
         let bits = u128::from(self.settings.path.rate.as_bits_per_second()) * queued;
         let packets = bits / (8 * u128::from(QUEUED_PACKET_BYTES) * 1000 * 1_000_000_000);
         u32::try_from(packets).ok().filter(|packets| *packets > 0).ok_or_else(|| {
@@ -105,7 +112,8 @@ impl Draft {
 
     fn stack(&self, name: &str, server: &StackManifest, client: &StackManifest) -> Result<StackSettings, Refusal> {
         let asked = &self.settings.stack;
-        let defaults = &server.default;
+        let sender = self.settings.workload.sender.of(server, client);
+        let defaults = &sender.default;
         let common = common_http(server, client, &self.settings.workload.test_case);
         // What a file does not say is the stack's own.
         let given = |key: &str| self.is_given(key);
@@ -134,20 +142,20 @@ impl Draft {
             client_key_exchange: asked.client_key_exchange,
             http,
         };
-        claimed("stack.congestion_control", &stack.congestion_control, &server.congestion_control, server)?;
-        claimed("stack.gso", &stack.gso, &server.gso, server)?;
-        claimed("stack.pacing", &stack.pacing, &server.pacing, server)?;
+        claimed("stack.congestion_control", &stack.congestion_control, &sender.congestion_control, sender)?;
+        claimed("stack.gso", &stack.gso, &sender.gso, sender)?;
+        claimed("stack.pacing", &stack.pacing, &sender.pacing, sender)?;
         if let Some(clock) = stack.txtime_clock {
-            claimed("stack.txtime_clock", &clock, &server.txtime_clocks, server)?;
+            claimed("stack.txtime_clock", &clock, &sender.txtime_clocks, sender)?;
         }
         if let Some(rate) = stack.gso_rate {
-            claimed("stack.gso_rate", &rate, &server.gso_rates, server)?;
+            claimed("stack.gso_rate", &rate, &sender.gso_rates, sender)?;
         }
         let first_acks = first_acks(server);
         for (key, is_asked, manifest, can, expected) in [
-            ("stack.gso_segments", stack.gso_segments.is_some(), server, server.gso_segments, "\"all\""),
+            ("stack.gso_segments", stack.gso_segments.is_some(), sender, sender.gso_segments, "\"all\""),
             ("stack.first_ack", stack.first_ack.is_some(), server, !first_acks.is_empty(), "\"default\""),
-            ("stack.hystart", stack.hystart.is_some(), server, server.hystart, "\"default\""),
+            ("stack.hystart", stack.hystart.is_some(), sender, sender.hystart, "\"default\""),
             ("stack.default_pto", stack.default_pto.is_some(), server, server.default_pto, "\"default\""),
             ("stack.client_default_pto", stack.client_default_pto.is_some(), client, client.default_pto, "\"default\""),
             (
@@ -236,7 +244,7 @@ impl Draft {
     }
 
     /// A discipline that looks at send times must be given them, on its own clock.
-    fn check_send_times(&self, server: &StackManifest) -> Result<(), Refusal> {
+    fn check_send_times(&self, sender: &StackManifest) -> Result<(), Refusal> {
         let stack = &self.settings.stack;
         let qdisc = self.settings.hosts.server_qdisc;
         if qdisc == QdiscKind::Etf && stack.pacing != Pacing::Txtime {
@@ -246,7 +254,7 @@ impl Draft {
                 lowercase(&stack.pacing),
                 stack.name
             );
-            let is_unclaimed = !server.pacing.contains(&Pacing::Txtime);
+            let is_unclaimed = !sender.pacing.contains(&Pacing::Txtime);
             return Err(Refusal { is_unclaimed, ..("hosts.server_qdisc", message).into() });
         }
         let clock = match qdisc {

@@ -32,7 +32,7 @@ pub use {
     stages::StageList,
     value_parser::Word,
     vm::{PATCHED_KERNEL, TheftDistribution, Thefts, Vm},
-    workload::{Certificate, CertificateKey, FileContents, SizeOf, Workload},
+    workload::{Certificate, CertificateKey, FileContents, Sender, SizeOf, Workload},
 };
 
 use crate::{stack::Role, testbed_name::TestbedName};
@@ -86,9 +86,10 @@ impl Settings {
     /// The variables by which settings reach the endpoint of this role (docs/reference/endpoint-contract.md).
     pub fn environment(&self, role: Role) -> BTreeMap<String, String> {
         let is_server = role == Role::Server;
+        let is_sender = role == self.workload.sender.role();
         let is_of = |side: Side| match side {
             Side::Both => true,
-            Side::Sender => is_server || self.stack.client == self.stack.server,
+            Side::Sender => is_sender || self.stack.client == self.stack.server,
             Side::Server => is_server,
             Side::Client => !is_server,
         };

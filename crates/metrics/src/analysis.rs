@@ -39,16 +39,18 @@ pub struct AnalysisSettings {
     pub train_threshold: Duration,
     /// Length of the time windows; `None` for none.
     pub window: Option<Duration>,
-    /// Application bytes of the response, as the client stored them. `None`: bytes of streams are counted where they are
-    /// known.
-    pub response_bytes: Option<ByteCount>,
+    /// The end whose transfer is measured: the server of a download, the client of an upload.
+    pub sender: Role,
+    /// Application bytes that it transferred: of the response, as the client stored them, or of the requests. `None`: bytes of
+    /// streams are counted where they are known.
+    pub transferred_bytes: Option<ByteCount>,
     /// Whether [`DirectionAnalysis::pictures`] are wanted: some 100 kB for each sender.
     pub pictures: bool,
     /// Points of each curve in them, at most.
     pub picture_points: usize,
     /// Planned send times.
     pub plans: Vec<Plan>,
-    /// Number of the first 1-RTT packet that the server sent after slow start by its own log
+    /// Number of the first 1-RTT packet that the sender sent after slow start by its own log
     /// ([`SlowStartLog`](crate::SlowStartLog)), and what the log says. Taken for the first flow at each interface.
     pub slow_start_log: Option<(u64, LoggedEnd)>,
     /// Largest Ethernet frame of the path, without VLAN tag and frame check sequence. A longer one is a super-packet.
@@ -61,6 +63,11 @@ impl AnalysisSettings {
     pub fn relates_flows(&self) -> bool {
         !self.plans.is_empty() || self.slow_start_log.is_some()
     }
+
+    /// Application bytes that this end transferred, where they were given.
+    pub(crate) fn bytes_of(&self, end: Role) -> Option<ByteCount> {
+        self.transferred_bytes.filter(|_| end == self.sender)
+    }
 }
 
 impl Default for AnalysisSettings {
@@ -68,7 +75,8 @@ impl Default for AnalysisSettings {
         AnalysisSettings {
             train_threshold: DEFAULT_TRAIN_THRESHOLD,
             window: None,
-            response_bytes: None,
+            sender: Role::Server,
+            transferred_bytes: None,
             pictures: false,
             picture_points: MOST_POINTS,
             plans: Vec::new(),
@@ -281,11 +289,11 @@ impl Analysis {
                 let id = flow.original_destination_connection_id();
                 let plan = plan_of(&settings.plans, sender, is_first, id);
                 let planned = plan.filter(|_| is_nearest[sender as usize] == Some(true)).map_or(0, PlannedTimes::len);
-                if sender == Role::Server {
+                if sender == Role::Server || sender == settings.sender {
                     handshake.finish(&mut run);
                     handshakes.finish(index, &mut run);
                 }
-                let subject = Subject { sender, protocol, response_is_given: settings.response_bytes.is_some() };
+                let subject = Subject { sender, protocol, bytes_are_given: settings.bytes_of(sender).is_some() };
                 let mut unmet = unmet.clone();
                 let (copied, of) = copies[sender.peer() as usize];
                 let reason = || format!("{copied} of the {}'s {of} packets are copies of others", sender.peer().name());
@@ -343,7 +351,7 @@ impl FlowMeter {
         if self.start == Start::Late {
             directions.iter_mut().for_each(DirectionMeter::begin_late);
         }
-        directions[Role::Server as usize].slow_start_log = settings.slow_start_log.filter(|_| self.is_first);
+        directions[settings.sender as usize].slow_start_log = settings.slow_start_log.filter(|_| self.is_first);
         for packet in kept {
             on_packet(&mut directions, &packet.view(), packet.sender, packet.protection, self.origin, None);
         }

@@ -347,7 +347,6 @@ impl DirectionMeter {
         planned: usize,
         run: &mut RunMetrics,
     ) -> (Pictures, Vec<Window>) {
-        let is_server = subject.sender == Role::Server;
         self.add_unmet(subject, &mut unmet);
         let stream_bytes = self.stream_bytes();
         let packets = self.packets();
@@ -378,15 +377,15 @@ impl DirectionMeter {
                 run.warn(WarningCode::PacketsDuplicated, reason());
             }
         }
-        if is_server {
-            let given = settings.response_bytes;
+        let given = settings.bytes_of(subject.sender);
+        if subject.sender == Role::Server || subject.sender == settings.sender {
             let bytes = given.or_else(|| stream_bytes.map(quiclab_units::ByteCount::from_bytes));
             if let Some(bytes) = bytes {
                 if given.is_none() {
                     run.warn(
                         WarningCode::GoodputFromStreamBytes,
                         format!(
-                            "the length of the response is not known, so goodput counts the {} bytes of streams on \
+                            "the length of the transfer is not known, so goodput counts the {} bytes of streams on \
                              the wire, including HTTP or TLS framing",
                             bytes.as_bytes()
                         ),

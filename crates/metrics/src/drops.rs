@@ -1,7 +1,5 @@
 //! `drops_packets`: what the bottleneck threw away, from its own counters, checked by the tap behind it.
 
-use quiclab_wire::Role;
-
 use crate::capture::CaptureAnalysis;
 use crate::observation::Observation;
 use crate::output::RunMetrics;
@@ -55,17 +53,19 @@ pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run
     };
 }
 
-/// Packets towards the client at the sender's tap and copies that the path made, less the packets behind the bottleneck. `None` without
+/// Packets towards the receiver at the sender's tap and copies that the path made, less the packets behind the bottleneck. `None` without
 /// a second tap, or where the number of copies is unknown.
 fn difference_of_taps(analysis: &CaptureAnalysis, observation: &Observation) -> Option<i64> {
     let bottleneck_tap = observation.bottleneck_tap?;
     let copies = i64::try_from(observation.path_copies_packets?).ok()?;
-    let towards_client = |tap: u32| -> i64 {
+    let towards_receiver = |tap: u32| -> i64 {
         let directions = analysis.directions.iter().filter(|direction| {
             let flow = &analysis.flows[direction.flow];
-            direction.sender == Role::Server && flow.interface == tap && flow.server.port() == observation.server_port
+            direction.sender == observation.sender
+                && flow.interface == tap
+                && flow.server.port() == observation.server_port
         });
         directions.map(|direction| direction.packets as i64).sum()
     };
-    Some(towards_client(observation.sender_tap) + copies - towards_client(bottleneck_tap))
+    Some(towards_receiver(observation.sender_tap) + copies - towards_receiver(bottleneck_tap))
 }

@@ -1,7 +1,7 @@
 //! `goodput_wire_bps`, `goodput_process_bps`: application bytes per second, twice.
 //!
-//! On the wire the time runs from the first to the last server packet with 1-RTT protection. Over TCP and TLS the
-//! counterpart of such a packet is a server segment with payload behind the client's Finished; keys apart, the first TLS
+//! On the wire the time runs from the first to the last packet of the sender with 1-RTT protection. Over TCP and TLS the
+//! counterpart of such a packet is a segment of the sender with payload behind the client's Finished; keys apart, the first TLS
 //! record of type application data from the client is (or follows) its Finished (RFC 8446 sections 4.4.4 and 5.2; in TLS
 //! 1.2 it is the request, RFC 5246 section 7.3). What the server sends as application data before it is its handshake.
 
@@ -71,7 +71,7 @@ impl ProtectedMeter {
         }
     }
 
-    /// The first and the last server packet with 1-RTT protection, or what comes nearest to them.
+    /// The first and the last packet with 1-RTT protection, or what comes nearest to them.
     fn interval(&self) -> Option<(Time, Time)> {
         self.protected.or_else(|| self.all.filter(|_| self.any_unknown || self.not_yet_known))
     }
@@ -104,32 +104,32 @@ impl ProtectedMeter {
         } else if self.all.is_some() {
             run.warn(
                 WarningCode::GoodputNoProtectedPackets,
-                "no packet from the server has 1-RTT protection: the handshake did not complete".to_owned(),
+                "no packet from the sender has 1-RTT protection: the handshake did not complete".to_owned(),
             );
         }
     }
 
-    /// `response_bytes`: as the client stored them.
-    pub(crate) fn finish(&self, response_bytes: ByteCount, run: &mut RunMetrics) {
+    /// `transferred_bytes`: of the response, as the client stored them, or of the requests.
+    pub(crate) fn finish(&self, transferred_bytes: ByteCount, run: &mut RunMetrics) {
         self.warn(run);
         // Backwards time has its own warning.
         let interval = self.interval().and_then(|(start, end)| end.checked_since(start));
         run.metrics.goodput_wire_bps =
-            interval.and_then(|interval| rate(response_bytes, interval.as_nanos(), "response on the wire", run));
+            interval.and_then(|interval| rate(transferred_bytes, interval.as_nanos(), "transfer on the wire", run));
     }
 }
 
-/// Goodput by the client's lifetime, beside that on the wire. `connection`: from the connection's first packet to the server's
+/// Goodput by the client's lifetime, beside that on the wire. `connection`: from the connection's first packet to the sender's
 /// last with 1-RTT protection.
 pub(crate) fn measure_process(
-    response_bytes: ByteCount,
+    transferred_bytes: ByteCount,
     lifetime: Duration,
     connection: Option<Duration>,
     run: &mut RunMetrics,
 ) {
-    let process = rate(response_bytes, lifetime.as_nanos(), "client's lifetime", run);
+    let process = rate(transferred_bytes, lifetime.as_nanos(), "client's lifetime", run);
     if let (Some(wire), Some(process), Some(connection)) = (run.metrics.goodput_wire_bps, process, connection)
-        && response_bytes >= SMALLEST_TRANSFER
+        && transferred_bytes >= SMALLEST_TRANSFER
         && let Some(difference) = unexplained(lifetime, connection, run.metrics.smoothed_rtt_ns)
     {
         run.warn(
@@ -153,7 +153,7 @@ fn unexplained(lifetime: Duration, connection: Duration, smoothed_rtt_ns: Option
         let behind = connection - lifetime;
         return is_large(behind).then(|| {
             format!(
-                "the server sent for at least {:.2} s after the client had ended, which goodput on the wire includes",
+                "the sender sent for at least {:.2} s after the client had ended, which goodput on the wire includes",
                 behind.as_secs_f64()
             )
         });
@@ -175,10 +175,10 @@ fn unexplained(lifetime: Duration, connection: Duration, smoothed_rtt_ns: Option
     })
 }
 
-fn rate(response_bytes: ByteCount, interval_ns: u64, what: &str, run: &mut RunMetrics) -> Option<f64> {
+fn rate(transferred_bytes: ByteCount, interval_ns: u64, what: &str, run: &mut RunMetrics) -> Option<f64> {
     if interval_ns == 0 {
         run.warn(WarningCode::GoodputIntervalEmpty, format!("the {what} took no time, so it has no goodput"));
         return None;
     }
-    Some(response_bytes.as_bytes() as f64 * 8.0 / (interval_ns as f64 / 1e9))
+    Some(transferred_bytes.as_bytes() as f64 * 8.0 / (interval_ns as f64 / 1e9))
 }

@@ -94,7 +94,7 @@ pub use series::SeriesPoint;
 pub use slow_start::{SlowStart, SlowStartEnd};
 pub use statistics::Summary;
 pub use summed_up::SummedUp;
-pub use taps::TapPlace;
+pub use taps::{SENDING_CLIENT, TapPlace};
 pub use timeline::{MOST_DROPS, SenderLog, SenderLogMeter, TIMELINE_POINTS, Timeline, TimelineBurst, TimelineMeter};
 pub use trains::SHORT_TRAIN_PACKETS;
 pub use verdict::{Evidence, Measured, NotJudged, PacketFacts, QueueFacts, Verdict, Verdicts, judge, verdict_rules};

@@ -114,8 +114,8 @@ const fn with_phases<const ALL: usize>() -> [(&'static str, &'static [Need]); AL
 pub(crate) struct Subject {
     pub(crate) sender: Role,
     pub(crate) protocol: FlowProtocol,
-    /// The length of the response was given, so that goodput does not rest on the bytes of streams.
-    pub(crate) response_is_given: bool,
+    /// The length of what it transfers was given, so that goodput does not rest on the bytes of streams.
+    pub(crate) bytes_are_given: bool,
 }
 
 impl Subject {
@@ -127,8 +127,8 @@ impl Subject {
             && (metric.ends_with("_burst_share_of_packets") || !metric.contains("_burst_share_"));
         let is_needed = |need: &Need| match (metric, need) {
             (_, PacketNumbers | OwnFrames | PeerFrames) if is_by_retransmission => false,
-            ("goodput_wire_bps", Beginning | Ending) => self.response_is_given,
-            ("goodput_wire_bps", EveryPacket | OwnFrames) => !self.response_is_given,
+            ("goodput_wire_bps", Beginning | Ending) => self.bytes_are_given,
+            ("goodput_wire_bps", EveryPacket | OwnFrames) => !self.bytes_are_given,
             _ => true,
         };
         needs.iter().copied().filter(is_needed).collect()
@@ -137,11 +137,11 @@ impl Subject {
     /// Whether a metric without a value has none because of its needs, and not because it is about something else.
     fn would_have(self, metric: &str, needs: &[Need]) -> bool {
         let rests_on_frames = needs.iter().any(|need| matches!(need, PacketNumbers | OwnFrames | PeerFrames));
-        let is_of_servers = metric.starts_with("goodput_");
+        let is_of_transfers = metric.starts_with("goodput_");
         self.protocol == FlowProtocol::Quic
             && rests_on_frames
             && !metric.starts_with("burst_share_")
-            && (self.sender == Role::Server || !is_of_servers)
+            && (self.sender == Role::Server || self.bytes_are_given || !is_of_transfers)
     }
 }
 

@@ -19,17 +19,19 @@ pub struct Observation {
     pub sender_tap: u32,
     /// Interface of the tap behind the bottleneck.
     pub bottleneck_tap: Option<u32>,
-    /// UDP or TCP port of the server, the sender of the flow.
+    /// UDP or TCP port of the server.
     pub server_port: u16,
-    /// Application bytes of the response, as the client stored them.
-    pub response_bytes: Option<ByteCount>,
+    /// The end whose packets are measured: the server of a download, the client of an upload.
+    pub sender: Role,
+    /// Application bytes that the sender transferred: of the response, as the client stored them, or of the requests.
+    pub transferred_bytes: Option<ByteCount>,
     /// Time from the start of the client process to its end.
     pub client_lifetime: Option<Duration>,
-    /// Packets dropped towards the client by the bottleneck's own counters.
+    /// Packets of the sender's direction that the bottleneck dropped, by its own counters.
     pub queue_drops_packets: Option<u64>,
-    /// Packets among them that were not from the server's port: other traffic over the same path.
+    /// Packets among them that were not of the server's port: other traffic over the same path.
     pub other_drops_packets: Option<u64>,
-    /// Copies of packets that the path itself made towards the client, which the tap behind it counts as well.
+    /// Copies of packets that the path itself made towards the receiver, which the tap behind it counts as well.
     pub path_copies_packets: Option<u64>,
     /// Packets that the capture itself lost, by name of the tap. A tap that did not say is absent.
     pub capture_losses_packets: BTreeMap<String, u64>,
@@ -41,13 +43,14 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Nothing else is known: sender's tap at interface 0, no second tap.
+    /// Nothing else is known: the server sends, its tap is at interface 0, and there is no second tap.
     pub fn of_port(server_port: u16) -> Self {
         Observation {
             sender_tap: 0,
             bottleneck_tap: None,
             server_port,
-            response_bytes: None,
+            sender: Role::Server,
+            transferred_bytes: None,
             client_lifetime: None,
             queue_drops_packets: None,
             other_drops_packets: Some(0),
@@ -59,7 +62,7 @@ impl Observation {
     }
 }
 
-/// Measures one run: the largest flow from the server's port at the sender's tap, with what else was seen.
+/// Measures one run: the sender of the largest flow of the server's port at the sender's tap, with what else was seen.
 pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetrics {
     let mut run = RunMetrics::empty();
     capture_warnings(&analysis.capture, &mut run);
@@ -81,19 +84,22 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
         // What the capture as a whole is warned of stands in the flow's warnings too, with the metrics that it costs.
         run.warnings.retain(|warning| measured.run.warnings.iter().all(|other| other.code != warning.code));
         run.warnings.extend(measured.run.warnings.iter().cloned());
-        let response_is_given = observation.response_bytes.is_some();
-        unmet.withhold(Subject { sender: Role::Server, protocol: measured.protocol, response_is_given }, &mut run);
+        let bytes_are_given = observation.transferred_bytes.is_some();
+        let subject = Subject { sender: observation.sender, protocol: measured.protocol, bytes_are_given };
+        unmet.withhold(subject, &mut run);
         warn_of_others(analysis, observation, &candidates, &mut run);
     } else {
         let reason = observation.not_captured.clone().unwrap_or_else(|| {
             format!(
-                "no packet from port {} at interface {}: nothing was measured; check the server's port and log",
-                observation.server_port, observation.sender_tap
+                "no packet {} port {} at interface {}: nothing was measured; check the server's port and log",
+                if observation.sender == Role::Server { "from" } else { "to" },
+                observation.server_port,
+                observation.sender_tap
             )
         });
         run.warn(WarningCode::NoFlow, reason);
     }
-    if let (Some(bytes), Some(lifetime)) = (observation.response_bytes, observation.client_lifetime) {
+    if let (Some(bytes), Some(lifetime)) = (observation.transferred_bytes, observation.client_lifetime) {
         let connection = candidates.first().and_then(|measured| connection_time(analysis, measured));
         goodput::measure_process(bytes, lifetime, connection, &mut run);
     }
@@ -102,14 +108,14 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
     run
 }
 
-/// What servers on the port sent at the sender's tap; the most packets first, of equal ones the first in the capture.
+/// What servers on the port sent at the sender's tap, or their clients; the most packets first, of equal ones the first in the capture.
 fn candidates<'a>(analysis: &'a CaptureAnalysis, observation: &Observation) -> Vec<&'a DirectionAnalysis> {
     let mut candidates: Vec<_> = analysis
         .directions
         .iter()
         .filter(|direction| {
             let flow = &analysis.flows[direction.flow];
-            direction.sender == Role::Server
+            direction.sender == observation.sender
                 && flow.server.port() == observation.server_port
                 && flow.interface == observation.sender_tap
         })
@@ -118,7 +124,7 @@ fn candidates<'a>(analysis: &'a CaptureAnalysis, observation: &Observation) -> V
     candidates
 }
 
-/// Time from a connection's first packet, at whichever tap it was seen first, to the server's last one with 1-RTT protection. A first
+/// Time from a connection's first packet, at whichever tap it was seen first, to the sender's last one with 1-RTT protection. A first
 /// packet that is lost on its way to the server passes only the tap near the client.
 fn connection_time(analysis: &CaptureAnalysis, measured: &DirectionAnalysis) -> Option<Duration> {
     let ends = |direction: &DirectionAnalysis| {
@@ -148,7 +154,7 @@ fn warn_of_others(
         run.warn(
             WarningCode::SeveralFlows,
             format!(
-                "only the largest flow, {}, was measured; others from port {}: {}",
+                "only the largest flow, {}, was measured; others of port {}: {}",
                 name(measured),
                 observation.server_port,
                 others.join(", ")

@@ -71,9 +71,9 @@ pub struct Timeline {
     pub bursts_left_out: u64,
     /// Time of each flow's first packet, of either side, by flow.
     pub flow_start_ns: BTreeMap<usize, u64>,
-    /// Time of the server's first packet, by flow.
-    pub server_start_ns: BTreeMap<usize, u64>,
-    /// Times of the server's 1-RTT packets by packet number, the first ones, by flow.
+    /// Time of the sender's first packet, by flow.
+    pub sender_start_ns: BTreeMap<usize, u64>,
+    /// Times of the sender's 1-RTT packets by packet number, the first ones, by flow.
     pub numbers: BTreeMap<usize, BTreeMap<u64, u64>>,
 }
 
@@ -88,6 +88,7 @@ impl Timeline {
 
 /// Feed it every packet of a record.
 pub struct TimelineMeter {
+    sender: Role,
     sender_tap: u32,
     bottleneck_tap: Option<u32>,
     train_threshold_ns: u64,
@@ -100,11 +101,12 @@ pub struct TimelineMeter {
 }
 
 impl TimelineMeter {
-    /// `bottleneck_tap`: `None` where there is no second tap.
-    pub fn new(sender_tap: u32, bottleneck_tap: Option<u32>, train_threshold: Duration) -> Self {
+    /// `sender`: the end at `sender_tap`, whose packets count. `bottleneck_tap`: `None` where there is no second tap.
+    pub fn new(sender: Role, sender_tap: u32, bottleneck_tap: Option<u32>, train_threshold: Duration) -> Self {
         let mut rate = Series::default();
         rate.want(TIMELINE_POINTS);
         TimelineMeter {
+            sender,
             sender_tap,
             bottleneck_tap,
             train_threshold_ns: train_threshold.as_nanos(),
@@ -130,7 +132,7 @@ impl TimelineMeter {
             self.timeline.duration_ns = self.timeline.duration_ns.max(time_ns);
             self.timeline.flow_start_ns.entry(observed.flow).or_insert(time_ns);
         }
-        if observed.sender != Role::Server {
+        if observed.sender != self.sender {
             return;
         }
         if segment.interface == self.sender_tap {
@@ -142,7 +144,7 @@ impl TimelineMeter {
 
     fn on_sent(&mut self, time_ns: u64, segment: &Segment, observed: &Observed) {
         self.timeline.packets += 1;
-        self.timeline.server_start_ns.entry(observed.flow).or_insert(time_ns);
+        self.timeline.sender_start_ns.entry(observed.flow).or_insert(time_ns);
         self.on_rate(time_ns, u64::from(segment.frame_length));
         match &mut self.train {
             Some(train) if time_ns.saturating_sub(train.end_ns) < self.train_threshold_ns => {

@@ -75,7 +75,7 @@ pub enum WarningCode {
     RetryNotGenuine,
     /// No byte of the UDP payload was captured: the protocol is not known.
     NoPayloadCaptured,
-    /// Goodput counts the bytes of STREAM frames, since the length of the response is not known.
+    /// Goodput counts the bytes of STREAM frames, since the length of the transfer is not known.
     GoodputFromStreamBytes,
     /// There are so many time windows that the rest was left out.
     WindowsTooMany,

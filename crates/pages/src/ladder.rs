@@ -52,10 +52,10 @@ pub fn read(
     reader
         .for_each_segment(None, &mut |_, segment, capture| {
             dissector.add_secrets(&capture.secrets);
-            let place = TapPlace::of(capture, segment.interface);
+            let end = TapPlace::end_at(capture, segment.interface);
             if let Some(observed) = dissector.on_segment(segment) {
                 meter.on_packet(segment, &observed);
-                connections.on_segment(segment, &observed, place);
+                connections.on_segment(segment, &observed, end);
             }
             ControlFlow::Continue(())
         })
@@ -95,30 +95,30 @@ struct Connection {
 }
 
 impl Connections {
-    fn on_segment(&mut self, segment: &Segment, observed: &Observed, place: Option<TapPlace>) {
+    fn on_segment(&mut self, segment: &Segment, observed: &Observed, end: Option<Role>) {
         if observed.connection.protocol() == FlowProtocol::Tcp {
             return;
         }
         let place_of_flow = match self.flows.get(&observed.flow) {
             Some(known) => *known,
             None => {
-                let found = self.place_of(segment, observed, place);
+                let found = self.place_of(segment, observed, end);
                 self.flows.insert(observed.flow, found);
                 found
             }
         };
         if let Some(connection) = place_of_flow.and_then(|number| self.open.get_mut(number)) {
-            connection.on_segment(segment, observed, place);
+            connection.on_segment(segment, observed, end);
         }
     }
 
     /// The connection of a new flow, which the other tap may have seen before.
-    fn place_of(&mut self, segment: &Segment, observed: &Observed, place: Option<TapPlace>) -> Option<usize> {
+    fn place_of(&mut self, segment: &Segment, observed: &Observed, end: Option<Role>) -> Option<usize> {
         let addresses = match observed.sender {
             Role::Client => [segment.source, segment.destination],
             Role::Server => [segment.destination, segment.source],
         };
-        let known = self.open.iter().position(|one| place.is_some() && one.addresses == addresses);
+        let known = self.open.iter().position(|one| end.is_some() && one.addresses == addresses);
         if known.is_some() {
             return known;
         }
@@ -129,7 +129,7 @@ impl Connections {
         self.open.push(Connection {
             addresses,
             start: segment.time,
-            taps: if place.is_some() { LadderTaps::Two } else { LadderTaps::One },
+            taps: if end.is_some() { LadderTaps::Two } else { LadderTaps::One },
             datagrams: Vec::new(),
             marks: Vec::new(),
             under_way: BTreeMap::new(),
@@ -154,15 +154,11 @@ impl Connections {
 }
 
 impl Connection {
-    fn on_segment(&mut self, segment: &Segment, observed: &Observed, place: Option<TapPlace>) {
+    fn on_segment(&mut self, segment: &Segment, observed: &Observed, end: Option<Role>) {
         let sender = observed.sender;
         let time_ns = segment.time.checked_since(self.start).map_or(0, |time| time.as_nanos());
-        // What the client sends passes the taps in the other order.
-        let is_second = match (place, sender) {
-            (None, _) => false,
-            (Some(place), Role::Server) => place == TapPlace::BehindBottleneck,
-            (Some(place), Role::Client) => place == TapPlace::Sender,
-        };
+        // What an end sends passes the tap at that end first.
+        let is_second = end.is_some_and(|end| end != sender);
         let key = PayloadKey::of(segment);
         if is_second {
             let first = key.and_then(|key| self.under_way.get_mut(&(sender, key))?.pop());

@@ -10,10 +10,10 @@ use quiclab_report::{DropSummary, Mover, PathSummary, StageSummary};
 
 /// The path of a run.
 pub fn summary(run: &Run, observed: &Observed) -> PathSummary {
-    let path = &run.settings.path;
+    let settings = &run.settings;
     let directions = [
-        ("to_client", path.stages_to_client(), &observed.path.to_client),
-        ("to_server", path.stages_to_server(), &observed.path.to_server),
+        ("to_client", settings.stages_to_client(), &observed.path.to_client),
+        ("to_server", settings.stages_to_server(), &observed.path.to_server),
     ];
     let stages = directions.iter().flat_map(|(direction, asked, seen)| {
         seen.iter().map(move |stage| stage_summary(direction, asked.iter().find(|one| one.name == stage.name), stage))

@@ -32,11 +32,12 @@ use quiclab_inputs::{MOST_TEXT_BYTES, read_unlinked_text};
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
+    wire_role,
 };
 use quiclab_report::{AnyReport, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
 use quiclab_testbed::{
     lock::{RecordLock, remove_leftovers},
-    sent::sent_by_server,
+    sent::sent_by,
 };
 use quiclab_units::ShowPath;
 use rayon::prelude::*;
@@ -370,7 +371,11 @@ impl Results {
             let settings = &record.run.run.settings;
             let first = with_pictures && !pictured.contains(settings);
             let packets = if first { Some(sent(&record)?) } else { None };
-            let congestion_window = if first { congestion_windows(&record.folder)? } else { None };
+            let congestion_window = if first {
+                congestion_windows(&record.folder, record.run.run.settings.workload.sender.role())?
+            } else {
+                None
+            };
             if first {
                 pictured.push(settings.clone());
             }
@@ -453,8 +458,9 @@ fn name_of(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The server's packets at the sender's tap: nanoseconds since the first one, and bytes so far.
+/// The sender's packets at its tap: nanoseconds since the first one, and bytes so far.
 fn sent(record: &Record) -> Result<Vec<(u64, u64)>> {
     let tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
-    sent_by_server(&record.capture(), tap, record.observed.server_port)
+    let sender = wire_role(record.run.run.settings.workload.sender.role());
+    sent_by(&record.capture(), tap, record.observed.server_port, sender)
 }

@@ -13,12 +13,12 @@ use quiclab_metrics::{
 };
 use quiclab_record::{
     MOST_QLOG_BYTES, Record, TapRole,
-    layout::{QLOG_FOLDER, SENDER_TAP, SERVER_FOLDER},
-    qlog_files,
+    layout::{QLOG_FOLDER, SENDER_TAP, folder_of},
+    qlog_files, wire_role,
 };
 use quiclab_report::RunPage;
 use quiclab_units::{Bounded, Duration, ShowPath};
-use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
+use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 
 use crate::{
     folder::{self, holds_results},
@@ -46,14 +46,17 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         server_port: Some(record.observed.server_port),
         interfaces_are_one_tap: false,
     });
+    let end = record.run.run.settings.workload.sender.role();
+    let sender = wire_role(end);
     let settings = AnalysisSettings {
+        sender,
         train_threshold,
         pictures: true,
         picture_points: TIMELINE_POINTS,
         ..AnalysisSettings::default()
     };
-    let mut meter =
-        TimelineMeter::new(sender_tap, record.observed.interface_of(TapRole::BehindBottleneck), train_threshold);
+    let behind = record.observed.interface_of(TapRole::BehindBottleneck);
+    let mut meter = TimelineMeter::new(sender, sender_tap, behind, train_threshold);
     let analysis =
         analyze_capture(reader, dissector, settings, &mut |_, segment, observed| meter.on_packet(segment, observed))
             .with_context(place)?;
@@ -61,11 +64,11 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
     let mut timeline = meter.finish();
     withhold_crossing(record, &mut timeline);
     let origin = timeline.first_packet;
-    // The flow that was measured: the server's largest one at the sender's tap.
+    // The flow that was measured: the sender's largest one at its tap.
     let flow = analysis
         .directions
         .iter()
-        .filter(|it| it.sender == Role::Server && analysis.flows[it.flow].interface == sender_tap)
+        .filter(|it| it.sender == sender && analysis.flows[it.flow].interface == sender_tap)
         .max_by_key(|it| (it.run.metrics.packets_sent, std::cmp::Reverse(it.flow)));
     let Some(flow) = flow else { return Ok(None) };
     let start = timeline.flow_start_ns.get(&flow.flow).copied().unwrap_or(0);
@@ -75,12 +78,12 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
     let acks_are_known = flow.run.metrics.bytes_in_flight_max.is_some();
     let known = |points| if acks_are_known { shifted(points) } else { Vec::new() };
     let none = std::collections::BTreeMap::new();
-    let log = sender_log(&record.folder)?.map(|log| log.finish(timeline.numbers.get(&flow.flow).unwrap_or(&none)));
+    let log = sender_log(&record.folder, end)?.map(|log| log.finish(timeline.numbers.get(&flow.flow).unwrap_or(&none)));
     Ok(Some(RunPage {
         record: record.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         run: record.run.run.clone(),
         metrics: record.metrics.clone(),
-        server_start_ns: timeline.server_start_ns.get(&flow.flow).copied().unwrap_or(start),
+        server_start_ns: timeline.sender_start_ns.get(&flow.flow).copied().unwrap_or(start),
         bytes_in_flight: known(&flow.pictures.bytes_in_flight),
         rtt_ns: known(&flow.pictures.rtt_ns),
         lost_ns: flow.pictures.lost.iter().filter(|_| acks_are_known).map(|(time, _)| time + start).collect(),
@@ -103,10 +106,10 @@ fn withhold_crossing(record: &Record, timeline: &mut Timeline) {
     }
 }
 
-/// The log of the server's that tells most of its window and rate. `None` where none does.
-fn sender_log(record: &Path) -> Result<Option<SenderLogMeter>> {
+/// The log of the sender's that tells most of its window and rate. `None` where none does.
+fn sender_log(record: &Path, sender: quiclab_experiment::stack::Role) -> Result<Option<SenderLogMeter>> {
     let mut best: Option<SenderLogMeter> = None;
-    for file in qlog_files(&record.join(SERVER_FOLDER).join(QLOG_FOLDER))? {
+    for file in qlog_files(&record.join(folder_of(sender)).join(QLOG_FOLDER))? {
         let log = open_unlinked(&file).with_context(|| file.shown())?;
         let mut meter = SenderLogMeter::default();
         // A log that is cut or damaged is shown up to there; the metrics warn of it.

@@ -1,5 +1,7 @@
 //! Which files a record has. Each of them is listed in [`FILES`].
 
+use quiclab_experiment::stack::Role;
+
 /// The resolved run and what it was made with.
 pub const RUN_FILE: &str = "run.toml";
 /// Both taps: the one at the sender, and the one behind the bottleneck.
@@ -16,6 +18,14 @@ pub const CONTENTS_FILE: &str = "contents.json";
 pub const SERVER_FOLDER: &str = "server";
 /// What the client said.
 pub const CLIENT_FOLDER: &str = "client";
+/// The folder of the endpoint in this role.
+pub fn folder_of(role: Role) -> &'static str {
+    match role {
+        Role::Server => SERVER_FOLDER,
+        Role::Client => CLIENT_FOLDER,
+    }
+}
+
 /// File of a failed run that says why it failed.
 pub const FAILURE_FILE: &str = "failure.txt";
 /// File of a failed run that says what is wrong with the files that the client stored. Absent where they are right.
@@ -28,7 +38,7 @@ pub const DAMAGED_FOLDER: &str = "damaged";
 
 /// Folder of an endpoint's qlog files, in the endpoint's folder.
 pub const QLOG_FOLDER: &str = "qlog";
-/// The send times that a server planned, in its folder.
+/// The send times that the measured sender planned, in its folder.
 pub const PLANNED_FILE: &str = "planned.csv";
 /// TLS secrets, in an endpoint's folder.
 pub const KEYS_FILE: &str = "keys.log";

@@ -43,6 +43,7 @@ pub use error::RecordError;
 pub use forwarded::{DropSeen, ForwarderSeen};
 pub use host::{HostActivity, HostBatches, HostMissing, HostSeries};
 pub use machine::{FrequencySeen, MachineSeen, MachineWindow, TemperatureSeen};
+pub use measure::wire_role;
 pub use models::{BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, ModelsRecord};
 pub use observed::{
     CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Outcome, PathSeen, ProcessEnd, StampsSeen,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Read, path::Path};
 
 use quiclab_experiment::{
-    run::{Pacing, Run},
+    run::{Pacing, Run, word},
     stack::Role,
 };
 use quiclab_inputs::open_unlinked;
@@ -16,7 +16,7 @@ use quiclab_wire::{CaptureError, CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
     ClocksSeen, ForwarderSeen, MOST_STRAY_FILES, Observed, RecordError, TapRole, bounded, host,
-    layout::{CAPTURE_FILE, CLIENT_FOLDER, PLANNED_FILE, SERVER_FOLDER},
+    layout::{CAPTURE_FILE, CLIENT_FOLDER, PLANNED_FILE, QLOG_FOLDER, SERVER_FOLDER, folder_of},
     sender_log::{SenderLogs, logged_round_trips, sender_logs},
 };
 pub use crate::{layout::SENDER_TAP, sender_log::congestion_windows};
@@ -33,9 +33,10 @@ const OF_PLANNED_TIMES: [&str; 2] = ["precision_sd_ns", "precision_samples"];
 /// # Errors
 /// Where the capture or the folder of logs cannot be read.
 pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<RunMetrics, RecordError> {
-    let (plan, unread) = planned(folder)?;
-    let logs = sender_logs(folder)?;
-    let lost = lost_logs(observed);
+    let sender = run.settings.workload.sender.role();
+    let (plan, unread) = planned(folder, sender)?;
+    let logs = sender_logs(folder, sender)?;
+    let lost = lost_logs(observed, sender);
     // A log of which a part is missing cannot tell when slow start ended.
     let is_complete = logs.unread.is_empty() && lost.is_none();
     let log = logs.longest.as_ref().filter(|_| is_complete);
@@ -55,8 +56,8 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
             log.finish(role, &mut metrics);
         }
     }
-    host::measure(folder, observed, run.settings.workload.all_bytes(), &mut metrics)?;
-    warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
+    host::measure(folder, observed, run.settings.workload.sent_bytes(), &mut metrics)?;
+    warn_of_planned_times(observed, sender, unread, lost.as_deref(), &mut metrics);
     warn_of_send_times(run, observed, &mut metrics);
     warn_of_endpoints(observed, &mut metrics);
     warn_of_rules(run, observed, &mut metrics);
@@ -84,11 +85,14 @@ fn measure_packets(
     run: &Run,
     observed: &Observed,
 ) -> Result<RunMetrics, CaptureError> {
-    let response_bytes = Some(run.settings.workload.all_bytes());
+    let transferred_bytes = Some(run.settings.workload.sent_bytes());
+    let end = run.settings.workload.sender.role();
+    let sender = wire_role(end);
     let largest_frame_bytes = run.settings.path.largest_frame_bytes();
     let settings = AnalysisSettings {
         train_threshold: run.settings.analysis.train_threshold,
-        response_bytes,
+        sender,
+        transferred_bytes,
         largest_frame_bytes,
         ..settings
     };
@@ -99,10 +103,11 @@ fn measure_packets(
     let observation = Observation {
         sender_tap: observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP),
         bottleneck_tap: observed.interface_of(TapRole::BehindBottleneck),
-        response_bytes,
+        sender,
+        transferred_bytes,
         client_lifetime: observed.client_lifetime,
-        queue_drops_packets: observed.drops_to_client(),
-        path_copies_packets: copies_to_client(run, observed),
+        queue_drops_packets: observed.drops_to_receiver(end),
+        path_copies_packets: copies_to_receiver(run, observed),
         other_drops_packets: observed.cross_traffic.map_or(Some(0), |seen| seen.drops_packets()),
         capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
         not_captured: (!run.settings.tap.enabled)
@@ -113,48 +118,58 @@ fn measure_packets(
     Ok(measure(&analysis, &observation))
 }
 
-/// Copies that the path towards the client made; `None` where it makes some and nobody counts them, as no kernel's disciplines do.
-fn copies_to_client(run: &Run, observed: &Observed) -> Option<u64> {
-    let stages = run.settings.path.stages_to_client();
+/// Copies that the path towards the receiver made; `None` where it makes some and nobody counts them, as no kernel's disciplines do.
+fn copies_to_receiver(run: &Run, observed: &Observed) -> Option<u64> {
+    let stages = run.settings.stages_from_sender();
     let makes_copies = stages.iter().any(|stage| stage.settings.declaration().stage == "duplicate");
     if !makes_copies {
         return Some(0);
     }
-    let counted = observed.path.to_client.iter().filter_map(|stage| stage.counts.get("copied"));
+    let passed = observed.path.from_sender(run.settings.workload.sender.role());
+    let counted = passed.iter().filter_map(|stage| stage.counts.get("copied"));
     (observed.kernel_release.is_none() || observed.path.forwarder.is_some()).then(|| counted.sum())
 }
 
-/// The send times that the server of a record planned, from its own list. `None`: it wrote none that can be read.
+/// The send times that the sender of a record planned, from its own list. `None`: it wrote none that can be read.
 ///
 /// # Errors
 /// Where the list cannot be opened.
-pub fn planned_times(record: &Path) -> Result<Option<PlannedTimes>, RecordError> {
-    Ok(planned(record)?.0.map(|plan| plan.times))
+pub fn planned_times(record: &Path, sender: Role) -> Result<Option<PlannedTimes>, RecordError> {
+    Ok(planned(record, sender)?.0.map(|plan| plan.times))
 }
 
-/// The send times that the server planned, from its own list, if it wrote one; or what is wrong with that.
-fn planned(folder: &Path) -> Result<(Option<Plan>, Option<PlannedListError>), RecordError> {
-    let path = folder.join(SERVER_FOLDER).join(PLANNED_FILE);
+/// The send times that the sender planned, from its own list, if it wrote one; or what is wrong with that.
+fn planned(folder: &Path, sender: Role) -> Result<(Option<Plan>, Option<PlannedListError>), RecordError> {
+    let path = folder.join(folder_of(sender)).join(PLANNED_FILE);
     if !path.is_file() {
         return Ok((None, None));
     }
     let text = bounded::read(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
     Ok(match PlannedTimes::of_list(&String::from_utf8_lossy(&text)) {
         Ok(times) => {
-            let sender = quiclab_wire::Role::Server;
-            (Some(Plan { sender, original_destination_connection_id: None, times }), None)
+            let plan_of = wire_role(sender);
+            (Some(Plan { sender: plan_of, original_destination_connection_id: None, times }), None)
         }
         Err(error) => (None, Some(error)),
     })
 }
 
-/// What is missing of the server's logs; `None` where all of them are there.
-fn lost_logs(observed: &Observed) -> Option<String> {
-    let of_server = |name: &&String| name.starts_with("server/qlog/");
-    let cut = observed.cut_files.keys().filter(of_server).map(|name| format!("{name} was cut"));
-    let lost = observed.lost_logs.iter().filter(|lost| lost.role == Role::Server).map(|lost| lost.what.clone());
+/// What is missing of the sender's logs; `None` where all of them are there.
+fn lost_logs(observed: &Observed, sender: Role) -> Option<String> {
+    let prefix = format!("{}/{QLOG_FOLDER}/", folder_of(sender));
+    let of_sender = |name: &&String| name.starts_with(&prefix);
+    let cut = observed.cut_files.keys().filter(of_sender).map(|name| format!("{name} was cut"));
+    let lost = observed.lost_logs.iter().filter(|lost| lost.role == sender).map(|lost| lost.what.clone());
     let all: Vec<_> = cut.chain(lost).collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// The role in the words of captures.
+pub fn wire_role(role: Role) -> quiclab_wire::Role {
+    match role {
+        Role::Server => quiclab_wire::Role::Server,
+        Role::Client => quiclab_wire::Role::Client,
+    }
 }
 
 /// What only the sender's own log knows.
@@ -178,11 +193,12 @@ fn measure_logs(run: &Run, logs: &SenderLogs, lost: Option<&str>, metrics: &mut 
 /// What is wrong with the list of planned send times.
 fn warn_of_planned_times(
     observed: &Observed,
+    sender: Role,
     unread: Option<PlannedListError>,
     lost: Option<&str>,
     metrics: &mut RunMetrics,
 ) {
-    let name = format!("{SERVER_FOLDER}/{PLANNED_FILE}");
+    let name = format!("{}/{PLANNED_FILE}", folder_of(sender));
     if let Some(error) = unread {
         let reason = format!("the planned send times could not be read: {name}: {error}");
         metrics.make_null(WarningCode::PlannedTimesUnread, &reason, &OF_PLANNED_TIMES);
@@ -195,13 +211,15 @@ fn warn_of_planned_times(
     }
 }
 
-/// What the server's own queue did that the settings did not ask for.
+/// What the sender's own queue did that the settings did not ask for.
 fn warn_of_send_times(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
-    for queue in observed.server.queues.iter().filter(|queue| queue.all_drops() > 0) {
+    let sender = run.settings.workload.sender.role();
+    for queue in observed.host(sender).queues.iter().filter(|queue| queue.all_drops() > 0) {
         let causes: Vec<_> = queue.drops.iter().map(|(cause, count)| format!("{cause}: {count}")).collect();
         let message = format!(
-            "{} at the server dropped {} packets ({}), which never reached the tap",
+            "{} at the {} dropped {} packets ({}), which never reached the tap",
             queue.kind,
+            word(&sender),
             queue.all_drops(),
             causes.join(", ")
         );
@@ -227,10 +245,10 @@ fn warn_of_send_times(run: &Run, observed: &Observed, metrics: &mut RunMetrics) 
 
 /// Rules that lose datagrams by what they hold, and did not do what they are there for.
 fn warn_of_rules(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
-    let path = &run.settings.path;
+    let settings = &run.settings;
     let directions = [
-        ("to_client", path.stages_to_client(), &observed.path.to_client),
-        ("to_server", path.stages_to_server(), &observed.path.to_server),
+        ("to_client", settings.stages_to_client(), &observed.path.to_client),
+        ("to_server", settings.stages_to_server(), &observed.path.to_server),
     ];
     for (direction, stages, seen) in directions {
         for stage in stages {

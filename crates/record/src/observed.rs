@@ -163,6 +163,16 @@ fn is_none_of_them(count: &u64) -> bool {
     *count == 0
 }
 
+impl PathSeen {
+    /// The stages that the packets of this sender pass.
+    pub fn from_sender(&self, sender: Role) -> &[StageSeen] {
+        match sender {
+            Role::Server => &self.to_client,
+            Role::Client => &self.to_server,
+        }
+    }
+}
+
 /// What became of the traffic from the server's host to the client's beside that of the endpoints, as their kernels counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -268,9 +278,9 @@ impl Observed {
         }
     }
 
-    /// Packets that the path towards the client dropped, by its own counters; `None` where nothing was counted.
-    pub fn drops_to_client(&self) -> Option<u64> {
-        let stages = &self.path.to_client;
+    /// Packets of this sender that the path dropped, by its own counters; `None` where nothing was counted.
+    pub fn drops_to_receiver(&self, sender: Role) -> Option<u64> {
+        let stages = self.path.from_sender(sender);
         (!stages.is_empty()).then(|| stages.iter().map(StageSeen::all_drops).sum())
     }
 

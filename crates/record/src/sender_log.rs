@@ -1,4 +1,4 @@
-//! What a server's own qlog says of its congestion window.
+//! What a sender's own qlog says of its congestion window.
 
 use std::{
     fs,
@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use quiclab_experiment::stack::Role;
 use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{LoggedRoundTrips, SlowStartLog};
 use quiclab_units::{Bounded, ShowPath};
@@ -13,7 +14,7 @@ use quiclab_wire::{QlogError, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace,
 
 use crate::{
     MOST_QLOG_BYTES, RecordError,
-    layout::{QLOG_FOLDER, SERVER_FOLDER},
+    layout::{QLOG_FOLDER, folder_of},
 };
 
 /// What a sender's log says of its congestion window.
@@ -34,13 +35,13 @@ pub(crate) struct SenderLogs {
     pub(crate) unread: Vec<String>,
 }
 
-/// The server's congestion window in a record, by its own log: nanoseconds since its log began, and bytes. `None` where it wrote no log, or
+/// The congestion window of a record's sender, by its own log: nanoseconds since its log began, and bytes. `None` where it wrote no log, or
 /// no window into it. A log that ends in the middle is read up to there; of several connections the one with most updates counts.
 ///
 /// # Errors
 /// Where the log's folder cannot be read.
-pub fn congestion_windows(record: &Path) -> Result<Option<Vec<(u64, u64)>>, RecordError> {
-    let Some(log) = sender_logs(record)?.longest else { return Ok(None) };
+pub fn congestion_windows(record: &Path, sender: Role) -> Result<Option<Vec<(u64, u64)>>, RecordError> {
+    let Some(log) = sender_logs(record, sender)?.longest else { return Ok(None) };
     let first = log.windows.first().map_or(0, |(time, _)| *time);
     let since = |time: i64| u64::try_from(time - first).unwrap_or(0);
     Ok(Some(log.windows.into_iter().map(|(time, bytes)| (since(time), bytes)).collect()))
@@ -66,11 +67,11 @@ pub fn qlog_files(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     Ok(files)
 }
 
-/// Reads the server's logs in a record.
-pub(crate) fn sender_logs(record: &Path) -> Result<SenderLogs, RecordError> {
+/// Reads the logs of a record's sender.
+pub(crate) fn sender_logs(record: &Path, sender: Role) -> Result<SenderLogs, RecordError> {
     let mut logs = SenderLogs::default();
     let mut empty = Vec::new();
-    for file in qlog_files(&record.join(SERVER_FOLDER).join(QLOG_FOLDER))? {
+    for file in qlog_files(&record.join(folder_of(sender)).join(QLOG_FOLDER))? {
         let name = file.strip_prefix(record).unwrap_or(&file).shown();
         let opened = match open_unlinked(&file) {
             Ok(opened) => opened,
@@ -99,7 +100,7 @@ pub(crate) fn sender_logs(record: &Path) -> Result<SenderLogs, RecordError> {
             Ok(_) => {}
             // Stacks may write files of their own beside their qlogs.
             Err(QlogError::NotQlog { .. } | QlogError::Empty) if !has_name_of_qlog(&file) => {}
-            // A server may open a log for a connection that never begins.
+            // An endpoint may open a log for a connection that never begins.
             Err(QlogError::Empty) => empty.push(format!("{name}: the file is empty")),
             Err(error) => logs.unread.push(format!("{name}: {}", first_line(&error))),
         }
@@ -160,16 +161,19 @@ mod tests {
     #[test]
     fn the_log_with_most_windows_counts_and_other_files_do_no_harm() {
         let record = record(&[("a.sqlog", WHOLE), ("notes.txt", "not a qlog"), ("b.sqlog", "")]);
-        let logs = sender_logs(record.path()).unwrap();
+        let logs = sender_logs(record.path(), Role::Server).unwrap();
         assert_eq!(logs.longest.unwrap().windows, [(1_000_000, 12_000), (2_000_000, 6_000)]);
         assert!(logs.unread.is_empty(), "{:?}", logs.unread);
-        assert_eq!(congestion_windows(record.path()).unwrap(), Some(vec![(0, 12_000), (1_000_000, 6_000)]));
+        assert_eq!(
+            congestion_windows(record.path(), Role::Server).unwrap(),
+            Some(vec![(0, 12_000), (1_000_000, 6_000)])
+        );
     }
 
     #[test]
     fn a_log_that_cannot_be_parsed_is_named() {
         let record = record(&[("a.sqlog", WHOLE), ("b.sqlog", "this is no qlog")]);
-        let logs = sender_logs(record.path()).unwrap();
+        let logs = sender_logs(record.path(), Role::Server).unwrap();
         assert_eq!(logs.unread.len(), 1);
         assert!(logs.unread[0].starts_with("server/qlog/b.sqlog: byte 0: found "), "{:?}", logs.unread);
     }
@@ -177,6 +181,9 @@ mod tests {
     #[test]
     fn an_empty_log_matters_where_it_is_the_only_one() {
         let record = record(&[("a.sqlog", "")]);
-        assert_eq!(sender_logs(record.path()).unwrap().unread, ["server/qlog/a.sqlog: the file is empty"]);
+        assert_eq!(
+            sender_logs(record.path(), Role::Server).unwrap().unread,
+            ["server/qlog/a.sqlog: the file is empty"]
+        );
     }
 }

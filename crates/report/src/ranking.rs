@@ -94,7 +94,7 @@ pub(crate) fn rankings(input: &ReportInput, groups: &[Group]) -> Vec<Ranking> {
     }
     let mut paths: Vec<(String, Vec<&Group>)> = Vec::new();
     for group in groups {
-        let path = group.settings.path.described();
+        let path = group.settings.path_described();
         match paths.iter_mut().find(|(known, _)| *known == path) {
             Some((_, members)) => members.push(group),
             None => paths.push((path, vec![group])),

@@ -1,7 +1,8 @@
 //! Whether what arrived was on the wire.
 //!
 //! A client that has a file without packets that could have carried it got it some other way, and nothing that the taps saw says anything
-//! about its transfer. Bodies are bytes that nothing compresses, so the server's packets carry at least as many.
+//! about its transfer. Bodies are bytes that nothing compresses, so the sender's packets carry at least as many. Of an upload the server
+//! keeps nothing, but the client's packets must carry as many bytes as its requests have.
 
 use std::{
     collections::HashMap,
@@ -24,31 +25,34 @@ const UDP: u8 = 17;
 /// Offset and "more fragments" in the word of the IPv4 header that holds both.
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
-/// What the server's packets carried past a tap.
+/// What the measured sender's packets carried past a tap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
     /// Whether packets of other ports count as well, apart from those of cross traffic.
     pub any_port: bool,
-    /// Packets from the server's port.
+    /// Whether the client sends: packets towards the server's port count, not those from it.
+    pub of_client: bool,
+    /// Packets that count.
     pub packets: u64,
     /// Bytes of UDP or TCP payload in them.
     pub payload_bytes: u64,
 }
 
 impl Carried {
-    /// Takes in a frame of `length` bytes on its way to the client, of which the first bytes are enough: up to the header of TCP. Returns
+    /// Takes in a frame of `length` bytes on its way from the sender, of which the first bytes are enough: up to the header of TCP. Returns
     /// the packet if it counts.
     pub fn add<'a>(&mut self, frame: &'a [u8], length: usize) -> Option<Transported<'a>> {
         let counts = |port| port == SERVER_PORT || self.any_port && port != CROSS_PORT;
-        let packet = Transported::read(frame, length).filter(|packet| counts(packet.port))?;
+        let port = |packet: &Transported| if self.of_client { packet.destination_port } else { packet.port };
+        let packet = Transported::read(frame, length).filter(|packet| counts(port(packet)))?;
         self.packets += 1;
         self.payload_bytes += packet.payload_bytes;
         Some(packet)
     }
 
-    /// What is wrong with a run whose client has all its files, where this is what passed `tap`; `None` where this can have carried them.
+    /// What is wrong with a run whose transfer is complete, where this is what passed `tap`; `None` where this can have carried them.
     pub fn too_little(self, run: &Run, tap: &str) -> Option<RunFailure> {
-        let arrived = run.settings.workload.all_bytes().as_bytes();
+        let arrived = run.settings.workload.sent_bytes().as_bytes();
         (self.payload_bytes < arrived || self.packets == 0).then(|| RunFailure::ArrivedOtherwise {
             tap: tap.to_owned(),
             packets: self.packets,
@@ -62,6 +66,8 @@ impl Carried {
 pub(crate) struct Transported<'a> {
     /// Its source port.
     port: u16,
+    /// Its destination port.
+    destination_port: u16,
     /// The header of UDP or TCP and what was captured behind it.
     captured: &'a [u8],
     /// Length of that header.
@@ -98,7 +104,8 @@ impl<'a> Transported<'a> {
             _ => return None,
         };
         let payload_bytes = claimed.min(in_frame).checked_sub(header + own)? as u64;
-        Some(Self { port: word(transport, 0)?, captured: transport, header: own, sequence, payload_bytes })
+        let [port, destination_port] = [word(transport, 0)?, word(transport, 2)?];
+        Some(Self { port, destination_port, captured: transport, header: own, sequence, payload_bytes })
     }
 
     /// Returns what of it stays the same on the way to the other tap: not addresses and the destination port, which a NAT changes, marks of ECN,
@@ -120,9 +127,9 @@ pub(crate) struct PathEffects {
 }
 
 impl PathEffects {
-    /// Collects what the stages towards the client may do.
+    /// Collects what the stages that the measured sender's packets pass may do.
     pub fn of(run: &Run) -> Self {
-        let stages = run.settings.path.stages_to_client();
+        let stages = run.settings.stages_from_sender();
         let has = |is: fn(&StageSettings) -> bool| stages.iter().any(|stage| is(&stage.settings));
         Self {
             duplicates: has(|stage| matches!(stage, StageSettings::Duplicate(_))),
@@ -131,9 +138,9 @@ impl PathEffects {
     }
 }
 
-/// The server's packets with a payload at the tap where it sends, to find those that pass a tap on the way and had not passed this one.
+/// The sender's packets with a payload at the tap where it sends, to find those that pass a tap on the way and had not passed this one.
 ///
-/// Counts do not show it: a server that hides packets can send others that the bottleneck drops.
+/// Counts do not show it: a sender that hides packets can send others that the bottleneck drops.
 #[derive(Default)]
 pub(crate) struct SentPackets {
     /// Number of packets by the hash of what stays the same.

@@ -39,10 +39,10 @@ pub enum RunFailure {
     ClientFailed(String),
     /// The server's own queueing discipline dropped more packets than it let through.
     #[error(
-        "{kind} at the server dropped {drops} packets and passed {packets}: {failure}\nhint: it drops packets without \
+        "{kind} at the sender dropped {drops} packets and passed {packets}: {failure}\nhint: it drops packets without \
          a send time on its clock, and those whose send time is in the past or too far in the future"
     )]
-    ServerQueue {
+    SenderQueue {
         /// The discipline.
         kind: String,
         /// Packets that it dropped.

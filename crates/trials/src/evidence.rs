@@ -17,7 +17,7 @@ use quiclab_record::{
     layout::{CAPTURE_FILE, METRICS_FILE, SENDER_TAP},
     read_observed,
 };
-use quiclab_testbed::{collect::RunFailure, contract::SERVER_PORT, sent::sent_by_server};
+use quiclab_testbed::{collect::RunFailure, contract::SERVER_PORT, sent::sent_by};
 use quiclab_units::ByteCount;
 use quiclab_wire::CaptureReader;
 
@@ -337,7 +337,7 @@ fn facts(folder: &Path) -> Result<Facts> {
 }
 
 fn sent(folder: &Path) -> Result<Vec<(u64, u64)>> {
-    sent_by_server(&folder.join(CAPTURE_FILE), SENDER_TAP, SERVER_PORT)
+    sent_by(&folder.join(CAPTURE_FILE), SENDER_TAP, SERVER_PORT, quiclab_wire::Role::Server)
 }
 
 /// The text files below `folder`, key logs and planned times aside; none where there is no such folder.

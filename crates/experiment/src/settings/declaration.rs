@@ -111,7 +111,7 @@ pub(crate) struct Variable {
 pub(crate) enum Side {
     /// Both endpoints.
     Both,
-    /// The server, and a client of the same stack. Another stack's client is left at its own defaults.
+    /// The measured sender, and its peer if that has the same stack. Another stack is left at its own defaults.
     Sender,
     /// The server alone.
     Server,

@@ -35,7 +35,7 @@ const LONGEST_BUSY_POLL: Duration = Duration::from_millis(1000);
 section! {
     /// Settings of the hosts.
     pub struct Hosts as hosts {
-        /// queueing discipline of the server's interface; "etf" drops packets without a send time, so it needs pacing "txtime"
+        /// queueing discipline of the interface of the measured sender (`workload.sender`); "etf" drops packets without a send time, so it needs pacing "txtime"
         server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", [Vm, Netns, Hosts])];
         /// maximum number of packets of one flow in the queue; this setting and the next six apply to "fq" only
         fq_flow_limit_packets: u32 = 10_000, takes count(), on [Vm, Netns, Hosts], when has_fq;

@@ -13,6 +13,7 @@ use super::{
     declaration::section,
     stages::{Included, Scenario, StageList, Stages},
     value_parser::{PacketNumbers, ValueParser as _, Word as _, count, rate, size, time, word, words},
+    workload::Sender,
 };
 
 /// The largest frame without jumbo frames: a bucket below it could never let one through.
@@ -34,7 +35,7 @@ const LAST_LISTED_PACKET: u32 = 4096;
 
 section! {
     /// The path between the hosts: two lists of stages, or their short form, the published bottleneck: token bucket with a netem child
-    /// towards the client, netem towards the server. [`Path::stages_to_client`] and [`Path::stages_to_server`] return the stages.
+    /// towards the receiver, netem towards the measured sender. [`Path::stages_to_client`] and [`Path::stages_to_server`] return the stages.
     pub struct Path as path {
         /// IP version
         ip: IpVersion = IpVersion::V4, takes word::<IpVersion>(), sets "QUICLAB_IP" of Both;
@@ -69,7 +70,7 @@ section! {
         /// how long it lasts
         cross_duration: Option<Duration> = None, takes time().positive().at_most(LONGEST_DELAY).or("transfer"), on [Vm, Netns],
             when has_cross_traffic;
-        /// rate of the token bucket towards the client; counts frames with their Ethernet header, without check sequence
+        /// rate of the token bucket towards the client, or towards the server if `workload.sender` is "client"; counts frames with their Ethernet header, without check sequence
         rate: Rate = Rate::from_bits_per_second(40_000_000),
             takes rate().positive().whole(8, "a multiple of 8 bit/s"), when is_short_to_client;
         /// depth of the bucket: at least one whole frame, or no frame ever passes
@@ -81,10 +82,10 @@ section! {
         delay_to_client: Duration = Duration::from_millis(20), takes time().at_most(LONGEST_DELAY), when is_short_to_client;
         /// one-way delay from client to server
         delay_to_server: Duration = Duration::from_millis(20), takes time().at_most(LONGEST_DELAY), when is_short_to_server;
-        /// limit of packets towards the client, in delay line and queue together. The default is rate x 2 x delay /
+        /// limit of packets in the direction of the token bucket, in delay line and queue together. The default is rate x 2 x delay /
         /// 1392 B; it does not follow when you change those
         queue_limit_packets: u32 = 143, takes count(), when is_short_to_client;
-        /// limit of packets in the delay line towards the server
+        /// limit of packets in the delay line of the other direction
         return_limit_packets: u32 = 1000, takes count(), when is_short_to_server;
         /// packets towards the server to drop, counted from 1
         drops_to_server: Vec<u32> = Vec::new(), takes PacketNumbers { most: LAST_LISTED_PACKET },
@@ -117,31 +118,44 @@ fn is_short_to_server(path: &Path) -> bool {
 }
 
 impl Path {
-    /// The stages from server to client, the first one first.
-    pub fn stages_to_client(&self) -> Vec<StageSpec> {
-        let StageList::Stages(stages) = &self.to_client else {
-            let queue = NetemSettings { delay: self.delay_to_client, limit_packets: self.queue_limit_packets };
-            let rate = RateSettings {
-                rate: self.rate.try_into().expect("path.rate takes rates above 0"),
-                burst: Some(self.burst),
-            };
-            return vec![named("delay", StageSettings::NetemQueue(queue)), named("rate", StageSettings::Rate(rate))];
-        };
-        stages.clone()
+    /// The stages from server to client, the first one first. The short form has the bottleneck where the packets of `sender` pass.
+    pub fn stages_to_client(&self, sender: Sender) -> Vec<StageSpec> {
+        match (&self.to_client, sender) {
+            (StageList::Stages(stages), _) => stages.clone(),
+            (StageList::Bottleneck, Sender::Server) => self.bottleneck(self.delay_to_client),
+            (StageList::Bottleneck, Sender::Client) => vec![self.return_line(self.delay_to_client)],
+        }
     }
 
-    /// The stages from client to server, the first one first.
-    pub fn stages_to_server(&self) -> Vec<StageSpec> {
-        let StageList::Stages(stages) = &self.to_server else {
-            let line = NetemSettings { delay: self.delay_to_server, limit_packets: self.return_limit_packets };
-            let line = named("delay", StageSettings::NetemQueue(line));
-            if self.drops_to_server.is_empty() {
-                return vec![line];
-            }
-            let drops = ListedLossSettings { packets: Numbers(self.drops_to_server.clone()) };
-            return vec![named("drops", StageSettings::ListedLoss(drops)), line];
+    /// The stages from client to server, the first one first. The short form has the bottleneck where the packets of `sender` pass.
+    pub fn stages_to_server(&self, sender: Sender) -> Vec<StageSpec> {
+        if let StageList::Stages(stages) = &self.to_server {
+            return stages.clone();
+        }
+        let drops = ListedLossSettings { packets: Numbers(self.drops_to_server.clone()) };
+        let drops = named("drops", StageSettings::ListedLoss(drops));
+        let drops = (!self.drops_to_server.is_empty()).then_some(drops);
+        let others = match sender {
+            Sender::Server => vec![self.return_line(self.delay_to_server)],
+            Sender::Client => self.bottleneck(self.delay_to_server),
         };
-        stages.clone()
+        drops.into_iter().chain(others).collect()
+    }
+
+    /// Delay line and queue, and the rate that empties them.
+    fn bottleneck(&self, delay: Duration) -> Vec<StageSpec> {
+        let queue = NetemSettings { delay, limit_packets: self.queue_limit_packets };
+        let rate = RateSettings {
+            rate: self.rate.try_into().expect("path.rate takes rates above 0"),
+            burst: Some(self.burst),
+        };
+        vec![named("delay", StageSettings::NetemQueue(queue)), named("rate", StageSettings::Rate(rate))]
+    }
+
+    /// The delay line of the direction without the bottleneck.
+    fn return_line(&self, delay: Duration) -> StageSpec {
+        let line = NetemSettings { delay, limit_packets: self.return_limit_packets };
+        named("delay", StageSettings::NetemQueue(line))
     }
 
     /// Bytes of the largest frame, with its Ethernet header.
@@ -151,31 +165,37 @@ impl Path {
 
     /// Both directions' delays that every packet has, added up: the least round trip of the path.
     pub fn round_trip(&self) -> Duration {
-        spec::constant_delay(&self.stages_to_client()) + spec::constant_delay(&self.stages_to_server())
+        // The short form has the same delays whoever sends.
+        let sender = Sender::Server;
+        spec::constant_delay(&self.stages_to_client(sender)) + spec::constant_delay(&self.stages_to_server(sender))
     }
 
-    /// The path in words.
-    pub fn described(&self) -> String {
+    /// The path in words, where `sender` is measured.
+    pub fn described(&self, sender: Sender) -> String {
         if let Some(name) = &self.include {
             return format!("{name}, IPv{}{}", self.ip.word(), self.cross_traffic_described());
         }
-        let of_list = |stages: &[StageSpec]| match stages {
-            [] => "nothing".to_owned(),
-            stages => stages.iter().map(|stage| stage.name.as_str()).collect::<Vec<_>>().join(", "),
+        let described = |list: &StageList, delay: Duration, has_bottleneck: bool| match list {
+            StageList::Bottleneck if has_bottleneck => format!("{}, {delay}", self.rate),
+            StageList::Bottleneck => delay.to_string(),
+            StageList::Stages(stages) if stages.is_empty() => "nothing".to_owned(),
+            StageList::Stages(stages) => stages.iter().map(|stage| stage.name.as_str()).collect::<Vec<_>>().join(", "),
         };
-        let to_client = match &self.to_client {
-            StageList::Bottleneck => format!("{}, {} to the client", self.rate, self.delay_to_client),
-            StageList::Stages(stages) => format!("{} to the client", of_list(stages)),
+        let to_client = described(&self.to_client, self.delay_to_client, sender == Sender::Server);
+        let to_server = described(&self.to_server, self.delay_to_server, sender == Sender::Client);
+        let of_sender = match sender {
+            Sender::Server => &self.to_client,
+            Sender::Client => &self.to_server,
         };
-        let to_server = match &self.to_server {
-            StageList::Bottleneck => format!("{} to the server", self.delay_to_server),
-            StageList::Stages(stages) => format!("{} to the server", of_list(stages)),
-        };
-        let queue = match &self.to_client {
+        let queue = match of_sender {
             StageList::Bottleneck => format!(", queue and delay line of {} packets", self.queue_limit_packets),
             StageList::Stages(_) => String::new(),
         };
-        format!("{to_client}, {to_server}{queue}, IPv{}{}", self.ip.word(), self.cross_traffic_described())
+        format!(
+            "{to_client} to the client, {to_server} to the server{queue}, IPv{}{}",
+            self.ip.word(),
+            self.cross_traffic_described()
+        )
     }
 
     fn cross_traffic_described(&self) -> String {

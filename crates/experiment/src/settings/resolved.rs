@@ -1,5 +1,6 @@
 //! Every setting of a run, resolved.
 
+use quiclab_path::spec::StageSpec;
 use quiclab_units::ByteCount;
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
     sim::Sim,
     stack::{Clock, GsoRate, StackSettings},
     vm::Vm,
-    workload::Workload,
+    workload::{Sender, Workload},
 };
 
 /// A short transfer can meet a lot of cross traffic.
@@ -58,6 +59,29 @@ impl Settings {
             _ => (self.workload.bytes_both_ways().as_bytes().saturating_mul(2)).max(LEAST_ROOM_BESIDE_CROSS_TRAFFIC),
         };
         ByteCount::from_bytes(of_transfer.max(self.tap.room.unwrap_or_default().as_bytes()))
+    }
+
+    /// The stages from server to client, the first one first.
+    pub fn stages_to_client(&self) -> Vec<StageSpec> {
+        self.path.stages_to_client(self.workload.sender)
+    }
+
+    /// The stages from client to server, the first one first.
+    pub fn stages_to_server(&self) -> Vec<StageSpec> {
+        self.path.stages_to_server(self.workload.sender)
+    }
+
+    /// The stages that the packets of the measured sender pass, the first one first.
+    pub fn stages_from_sender(&self) -> Vec<StageSpec> {
+        match self.workload.sender {
+            Sender::Server => self.stages_to_client(),
+            Sender::Client => self.stages_to_server(),
+        }
+    }
+
+    /// The path in words.
+    pub fn path_described(&self) -> String {
+        self.path.described(self.workload.sender)
     }
 
     /// The clock of the queueing discipline `gso_pace` (kernel/module), which takes buffers of several packets apart and gives each packet

@@ -16,17 +16,16 @@ pub const DEFAULT: &str = "default";
 
 section! {
     /// The stack, and how it is to behave. An endpoint that cannot honour one of these says so by exit status 127. Each value is one that
-    /// the server's
-    /// stack claims; [`DEFAULT`] leaves it to the endpoint.
+    /// the measured sender's stack claims; [`DEFAULT`] leaves it to the endpoint.
     pub struct StackSettings as stack {
         /// the stack to measure: a folder in `stacks/` or in that of `--stacks`, an imported image, or one given with
         /// `--stack`; followed by options of its build, such as "quiche-0.24 profile=dev" (`quiclab stacks list NAME`
         /// prints them). A version can follow an `@`: "quiche@0.22" is "quiche-0.22"
         name: String = String::new(), takes Text("the name of a stack"), default_said "required";
-        /// the stack of the server; the settings below apply to it
+        /// the stack of the server; the settings below apply to the stack of the measured sender (`workload.sender`)
         server: String = String::new(), takes Text("the name of a stack"),
             default_said "`stack.name`, or its peer where it has no server";
-        /// the stack of the client. If it is not the server's stack, it keeps its own defaults
+        /// the stack of the client. An end that does not have the measured sender's stack keeps its own defaults
         client: String = String::new(), takes Text("the name of a stack"),
             default_said "`stack.name`, or its peer where it has no client";
         /// the sender's algorithm, one that the stack claims, such as "cubic"

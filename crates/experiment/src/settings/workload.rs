@@ -3,7 +3,7 @@
 use quiclab_units::{ByteCount, Duration};
 use toml::Value;
 
-use crate::stack::PERF;
+use crate::stack::{PERF, Role};
 
 use super::{
     declaration::section,
@@ -15,11 +15,13 @@ pub(crate) const TRANSFER: &str = "transfer";
 /// Number of files at most: more do not fit into the variables of an endpoint.
 const MOST_FILES: u32 = 2000;
 /// The length of a response, as draft-banks-quic-performance begins a request with it.
-const SHORTEST_REQUEST: u64 = 8;
+pub(crate) const SHORTEST_REQUEST: u64 = 8;
 /// File systems take no longer names.
 const LONGEST_NAME: u32 = 255;
 /// The contract counts certificate delays in milliseconds.
 const MILLISECOND: u64 = 1_000_000;
+/// An answer to an upload. A longer one would be a transfer of its own, behind the one that is measured.
+pub(crate) const LONGEST_ANSWER: ByteCount = ByteCount::from_bytes(1 << 10);
 /// A chain of certificates that can always be made, in bytes.
 const SMALLEST_CHAIN: u64 = 500;
 /// A longer one fits into no message of TLS: its length there has three bytes, and libraries stop earlier.
@@ -30,6 +32,9 @@ section! {
     pub struct Workload as workload {
         /// a test case of the [endpoint contract](endpoint-contract.md) that both stacks claim
         test_case: String = TRANSFER.to_owned(), takes Text("a test case such as \"transfer\"");
+        /// whose packets are measured: with "client" the requests are an upload, and taps, queueing discipline, bottleneck and the
+        /// settings of a sender are the client's ([uploads](#uploads))
+        sender: Sender = Sender::Server, takes word::<Sender>(), neutral Sender::Server, on [Vm, Netns];
         /// length of each response; the virtual testbed accepts at most 512 MiB in total
         size: ByteCount = ByteCount::from_bytes(10 << 20), takes size().positive();
         /// whether `workload.size` is the length of each response, or of all `workload.files` together, which share it equally
@@ -74,6 +79,22 @@ impl Workload {
         ByteCount::from_bytes(of_each.saturating_mul(u64::from(self.files)))
     }
 
+    /// Bytes that the measured sender transfers: of all responses, or of all requests.
+    pub fn sent_bytes(&self) -> ByteCount {
+        match self.sender {
+            Sender::Server => self.all_bytes(),
+            Sender::Client => ByteCount::from_bytes(self.request_size.as_bytes().saturating_mul(u64::from(self.files))),
+        }
+    }
+
+    /// The size of each response, or of each request where these are measured, in words.
+    pub fn described(&self) -> String {
+        match self.sender {
+            Sender::Server => self.size.to_string(),
+            Sender::Client => format!("{} uploaded", self.request_size),
+        }
+    }
+
     /// Bytes of all responses together.
     pub fn all_bytes(&self) -> ByteCount {
         ByteCount::from_bytes(self.length_of_each().as_bytes().saturating_mul(u64::from(self.files)))
@@ -90,6 +111,34 @@ impl Workload {
     /// Whether the responses can have the size that was asked for.
     pub(crate) fn can_be_shared(&self) -> bool {
         self.size_of == SizeOf::Each || self.size.as_bytes().is_multiple_of(u64::from(self.files))
+    }
+}
+
+words! {
+    /// The end whose packets a run measures.
+    pub enum Sender {
+        /// It sends responses.
+        Server = "server",
+        /// It sends requests.
+        Client = "client",
+    }
+}
+
+impl Sender {
+    /// The one of the two that belongs to this end.
+    pub(crate) fn of<T>(self, server: T, client: T) -> T {
+        match self {
+            Self::Server => server,
+            Self::Client => client,
+        }
+    }
+
+    /// The role of this end.
+    pub fn role(self) -> Role {
+        match self {
+            Self::Server => Role::Server,
+            Self::Client => Role::Client,
+        }
     }
 }
 

@@ -68,7 +68,7 @@ fn the_usual_words_of_networks_have_a_hint_that_helps() {
     let loss = hint("path", "loss");
     let scenario = loss.split_once("path.scenario = ").unwrap().1.split(';').next().unwrap();
     let planned = plan(&with(&format!("[stack]\nname = \"quiche\"\n[path]\nscenario = {scenario}\n"))).unwrap();
-    assert!(planned.runs[0].settings.path.described().contains("drop-rate"), "{loss}");
+    assert!(planned.runs[0].settings.path_described().contains("drop-rate"), "{loss}");
 }
 
 #[test]

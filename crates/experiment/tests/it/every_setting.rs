@@ -14,6 +14,7 @@ use quiclab_experiment::{
 const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("vm.kernel", "\"6.1\"", "\"6.12\"", "6.12"),
     ("workload.test_case", "\"transfer\"", "", ""),
+    ("workload.sender", "\"server\"", "\"client\"", "client"),
     ("workload.size", "\"10 MiB\"", "\"10 MB\"", "10 MB"),
     ("workload.size_of", "\"each\"", "\"all\"", "all"),
     ("workload.contents", "\"random\"", "\"zeros\"", "zeros"),
@@ -119,12 +120,18 @@ fn run_with(key: &str, value: Option<&str>) -> Run {
         _ if key.starts_with("path.cross_") => "\"tcp\"",
         _ => "\"none\"",
     };
-    let test_case = if key == "workload.request_size" { "\"perf\"" } else { "\"transfer\"" };
+    let sends_requests = ["workload.request_size", "workload.sender"].contains(&key);
+    let test_case = if sends_requests { "\"perf\"" } else { "\"transfer\"" };
     let files = if key == "workload.size_of" { "2" } else { "1" };
+    // An upload has bytes to send, and no download behind it.
+    let sizes = (key == "workload.sender").then_some(("\"1 MB\"", "\"8 B\""));
+    let (request, response) = sizes.unwrap_or(("\"8 B\"", "\"10 MiB\""));
     let all = [
         ("stack.name", "\"quiche-0.24\""),
         ("workload.test_case", test_case),
         ("workload.files", files),
+        ("workload.request_size", request),
+        ("workload.size", response),
         ("path.cross_traffic", cross),
         ("hosts.server_qdisc", qdisc),
         ("stack.gso", gso),

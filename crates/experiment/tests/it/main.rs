@@ -22,3 +22,4 @@ mod set;
 mod settings_without_effect;
 mod stored_runs;
 mod transfer_figures;
+mod uploads;

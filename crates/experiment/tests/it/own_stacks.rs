@@ -169,3 +169,13 @@ fn shipped_experiments_take_an_own_stack() {
         assert!(sides(&plan).iter().all(|side| *side == ["mine"; 3]), "{name}");
     }
 }
+
+#[test]
+fn in_a_file_of_uploads_the_own_stack_takes_the_clients_place_and_the_server_stays() {
+    let all = with_own(&["mine"], "quiche");
+    let upload = "workload.test_case = \"perf\"\nworkload.sender = \"client\"\nworkload.request_size = \"1 MiB\"\nworkload.size = \"8 B\"\n\
+                  stack.name = \"quiche-0.24\"\nstack.server = \"quiche\"\nstack.client = \"quiche-0.24\"\n";
+    assert_eq!(sides(&plan(upload, &own(&["mine"]), &all).unwrap()), [["mine", "quiche", "mine"]]);
+    let download = upload.replace("\"client\"", "\"server\"");
+    assert_eq!(sides(&plan(&download, &own(&["mine"]), &all).unwrap()), [["mine", "mine", "quiche-0.24"]]);
+}

@@ -3,7 +3,7 @@
 use crate::common::{plan, stacks, with};
 use quiclab_experiment::{
     Experiment, NamedFile, Overrides, Plan,
-    run::{CrossTraffic, Path, Run, Versions},
+    run::{CrossTraffic, Path, Run, Sender, Versions},
     setting_text,
 };
 
@@ -78,14 +78,15 @@ fn the_short_form_of_the_bottleneck_and_its_lists_are_the_same_stages() {
         ]
     "#;
     let long = only(plan(&with(long)).unwrap());
-    let stages = |run: &Run| (run.settings.path.stages_to_client(), run.settings.path.stages_to_server());
+    let stages = |run: &Run| (run.settings.stages_to_client(), run.settings.stages_to_server());
     assert_eq!(stages(&short), stages(&long));
     assert_eq!(short.settings.path.round_trip(), long.settings.path.round_trip());
 }
 
 #[test]
 fn the_default_path_is_the_published_bottleneck() {
-    let tables: Vec<_> = Path::default().stages_to_client().iter().map(|stage| stage.write().to_string()).collect();
+    let tables: Vec<_> =
+        Path::default().stages_to_client(Sender::Server).iter().map(|stage| stage.write().to_string()).collect();
     assert_eq!(
         tables,
         [
@@ -176,7 +177,7 @@ fn a_path_is_included_with_its_traces_and_is_part_of_the_run() {
     let lines = "[stack]\nname = \"quiche\"\n[path]\ninclude = \"paths/slow.toml\"";
     let run = only(plan_beside(lines, &[]).unwrap());
     assert_eq!(setting_text(&run.settings, "path.include").as_deref(), Some("slow"));
-    let stages = run.settings.path.stages_to_client();
+    let stages = run.settings.stages_to_client();
     assert_eq!(stages[1].write()["milliseconds"].as_str(), Some("0 4 8"));
     assert_eq!(run.settings.path.round_trip().to_string(), "5 ms");
     assert_eq!(Run::from_toml(&run.to_toml()).unwrap().settings, run.settings);
@@ -187,7 +188,7 @@ fn a_path_is_included_with_its_traces_and_is_part_of_the_run() {
     // The command line may change a setting of a stage, and name the file.
     let set = [("path.include", "paths/slow.toml"), ("path.to_client.queue.limit", "20 packets")];
     let run = only(plan_beside("[stack]\nname = \"quiche\"", &set).unwrap());
-    assert_eq!(run.settings.path.stages_to_client()[0].write()["limit"].as_str(), Some("20 packets"));
+    assert_eq!(run.settings.stages_to_client()[0].write()["limit"].as_str(), Some("20 packets"));
 }
 
 const SCENARIO: &str = "drop-rate --delay=15ms --bandwidth=10Mbps --queue=25 --rate_to_client=10 --rate_to_server=0";
@@ -207,8 +208,8 @@ fn a_scenario_of_the_interop_runner_is_the_same_run_as_its_stages() {
     let loss = r#"{ stage = "loss", name = "drop-rate", model = "independent", probability = 0.1 }"#;
     let stages = format!("[stack]\nname = \"quiche\"\n[path]\nto_client = [{link}, {loss}]\nto_server = [{link}]\n");
     let written = only(plan(&with(&stages)).unwrap());
-    assert_eq!(written.settings.path.stages_to_client(), run.settings.path.stages_to_client());
-    assert_eq!(written.settings.path.stages_to_server(), run.settings.path.stages_to_server());
+    assert_eq!(written.settings.stages_to_client(), run.settings.stages_to_client());
+    assert_eq!(written.settings.stages_to_server(), run.settings.stages_to_server());
     assert_eq!(written.id(&Versions::new()), run.id(&Versions::new()));
 }
 
@@ -216,7 +217,7 @@ fn a_scenario_of_the_interop_runner_is_the_same_run_as_its_stages() {
 fn the_command_line_can_name_a_scenario_and_change_its_stages() {
     let set = [("path.scenario", SCENARIO), ("path.to_client.drop-rate.probability", "0.2")];
     let run = only(plan_beside("[stack]\nname = \"quiche\"", &set).unwrap());
-    assert_eq!(run.settings.path.stages_to_client()[3].write()["probability"].as_float(), Some(0.2));
+    assert_eq!(run.settings.stages_to_client()[3].write()["probability"].as_float(), Some(0.2));
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn files_that_cannot_be_read_or_understood_are_named() {
     assert!(message.contains("a file cannot be named here"), "{message}");
     let traced = "[stack]\nname = \"quiche\"\n[path]\nto_server = [{ stage = \"delay_trace\", file = \"delays\", length = \"1 s\" }]";
     let run = only(plan_beside(traced, &[]).unwrap());
-    let steps = run.settings.path.stages_to_server()[0].write()["steps"].to_string();
+    let steps = run.settings.stages_to_server()[0].write()["steps"].to_string();
     assert_eq!(steps, "[[\"0 ns\", \"20 ms\"], [\"500 ms\", \"40 ms\"]]");
 }
 

@@ -23,7 +23,7 @@ fn the_whole_example_has_as_many_runs_as_it_says() {
 #[test]
 fn every_other_example_is_understood_in_a_file() {
     let examples = &blocks("toml")[1..];
-    assert_eq!(examples.len(), 8);
+    assert_eq!(examples.len(), 9);
     for example in examples {
         let stack = if example.starts_with("[matrix]") { "" } else { "stack.name = \"quiche\"\n" };
         plan(&with(&format!("{stack}{example}\n"))).unwrap_or_else(|error| panic!("{error}\n{example}"));

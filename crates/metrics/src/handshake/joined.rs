@@ -24,8 +24,8 @@ pub(crate) struct Handshakes {
     logs: Vec<Option<Box<HandshakeLog>>>,
     /// The flow that is the same connection at the other tap, by flow.
     twins: Vec<Option<usize>>,
-    /// Where the tap of each flow is, by flow. `None` in captures that are not those of a record.
-    places: Vec<Option<TapPlace>>,
+    /// The end at which the tap of each flow is, by flow. `None` in captures that are not those of a record.
+    places: Vec<Option<Role>>,
 }
 
 impl Handshakes {
@@ -34,15 +34,14 @@ impl Handshakes {
         let name = |flow: &Flow| -> Name {
             (flow.address(Role::Server), flow.address(Role::Client), flow.original_destination_connection_id())
         };
-        let places: Vec<_> = flows.iter().map(|flow| TapPlace::of(capture, flow.interface())).collect();
+        let places: Vec<_> = flows.iter().map(|flow| TapPlace::end_at(capture, flow.interface())).collect();
         let mut seen: BTreeMap<(bool, Name), usize> = BTreeMap::new();
         for (index, (flow, place)) in flows.iter().zip(&places).enumerate() {
             if let (Some(place), Some(Some(_))) = (place, logs.get(index)) {
-                seen.entry((*place == TapPlace::Sender, name(flow))).or_insert(index);
+                seen.entry((*place == Role::Server, name(flow))).or_insert(index);
             }
         }
-        let twin =
-            |(flow, place): (&Flow, &Option<TapPlace>)| seen.get(&((*place)? != TapPlace::Sender, name(flow))).copied();
+        let twin = |(flow, place): (&Flow, &Option<Role>)| seen.get(&((*place)? != Role::Server, name(flow))).copied();
         let twins = flows.iter().zip(&places).map(twin).collect();
         Handshakes { logs, twins, places }
     }
@@ -66,8 +65,8 @@ impl Handshakes {
     pub(super) fn views(&self, flow: usize) -> Option<Views<'_>> {
         let own = self.log(flow)?;
         Some(match (self.places.get(flow).copied().flatten(), self.twin(flow)) {
-            (Some(TapPlace::Sender), Some(twin)) => Views::of_two_taps(twin, own),
-            (Some(TapPlace::BehindBottleneck), Some(twin)) => Views::of_two_taps(own, twin),
+            (Some(Role::Server), Some(twin)) => Views::of_two_taps(twin, own),
+            (Some(Role::Client), Some(twin)) => Views::of_two_taps(own, twin),
             (place, _) => Views::of_one_tap(own, place),
         })
     }

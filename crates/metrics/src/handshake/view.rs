@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::log::{Datagram, Frame, HandshakeLog, Packet};
 use super::round_trips::samples;
 use crate::payload_key::PayloadKey;
-use crate::taps::TapPlace;
 
 /// A tap is at an end where that end's answers take at most this share of the sum of both ends' answers: one divided by it.
 const NEAR_ONE_PART_OF: u64 = 5;
@@ -123,7 +122,7 @@ impl<'a> Views<'a> {
 
     /// Views of a connection that was captured in one place. Where that is follows from how long each end takes to answer there, if it is
     /// not known.
-    pub(super) fn of_one_tap(log: &'a HandshakeLog, place: Option<TapPlace>) -> Self {
+    pub(super) fn of_one_tap(log: &'a HandshakeLog, place: Option<Role>) -> Self {
         let [mut client, mut server] = Role::BOTH.map(|side| View::of(side, log, None));
         // What the client waits for at the tap is what the server takes to answer, way included.
         let fastest = |view: &View| samples(view).list.iter().map(|sample| sample.rtt).min();
@@ -132,8 +131,8 @@ impl<'a> Views<'a> {
             own.as_nanos().saturating_mul(NEAR_ONE_PART_OF) <= own.as_nanos().saturating_add(other.as_nanos())
         };
         let taps = match (place, of_client, of_server) {
-            (Some(TapPlace::Sender), ..) => HandshakeTaps::Server,
-            (Some(TapPlace::BehindBottleneck), ..) => HandshakeTaps::Client,
+            (Some(Role::Server), ..) => HandshakeTaps::Server,
+            (Some(Role::Client), ..) => HandshakeTaps::Client,
             (None, Some(client), Some(server)) if is_near(client, server) => HandshakeTaps::Client,
             (None, Some(client), Some(server)) if is_near(server, client) => HandshakeTaps::Server,
             (None, Some(_), Some(_)) => HandshakeTaps::Between,

@@ -91,7 +91,7 @@ fn server(settings: &AnalysisSettings, change: &dyn Fn(&mut Seen) -> usize) -> R
 }
 
 fn settings(response_bytes: Option<u64>) -> AnalysisSettings {
-    AnalysisSettings { response_bytes: response_bytes.map(ByteCount::from_bytes), ..AnalysisSettings::default() }
+    AnalysisSettings { transferred_bytes: response_bytes.map(ByteCount::from_bytes), ..AnalysisSettings::default() }
 }
 
 fn unchanged(_: &mut Seen) -> usize {
@@ -182,7 +182,7 @@ fn a_metric_is_null_exactly_where_a_need_of_it_is_taken_away() {
         let whole = server(&settings, &unchanged);
         assert_eq!(whole.withheld, []);
         let subject =
-            Subject { sender: Role::Server, protocol: FlowProtocol::Quic, response_is_given: response_bytes.is_some() };
+            Subject { sender: Role::Server, protocol: FlowProtocol::Quic, bytes_are_given: response_bytes.is_some() };
         for (taken, change) in changes {
             let run = server(&settings, &change);
             let (present, withheld) = (names_with_values(&run), withheld(&run));

@@ -18,7 +18,7 @@ impl Bench {
         let [server, client] = [1, 2].map(|host| SocketAddr::from(([10, 0, 0, host], 443)));
         let threshold = Duration::from_micros(100);
         Bench {
-            meter: TimelineMeter::new(SENDER, has_second_tap.then_some(BEHIND), threshold),
+            meter: TimelineMeter::new(Role::Server, SENDER, has_second_tap.then_some(BEHIND), threshold),
             flow: Flow::between(server, client),
         }
     }

@@ -158,7 +158,7 @@ fn goodput_by_process_is_over_the_clients_lifetime() {
     let run = measure(
         &capture,
         &Observation {
-            response_bytes: Some(ByteCount::from_bytes(1_000_000)),
+            transferred_bytes: Some(ByteCount::from_bytes(1_000_000)),
             client_lifetime: Some(Duration::from_nanos(1_000_000_000)),
             ..Observation::of_port(SERVER_PORT)
         },

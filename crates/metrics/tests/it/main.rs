@@ -8,4 +8,5 @@ mod phases;
 mod properties;
 mod published;
 mod reference;
+mod uploads;
 mod warnings;

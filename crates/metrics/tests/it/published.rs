@@ -18,8 +18,10 @@ const QUICHE: (&str, &[u8]) = (
 const TCP_TLS: (&str, &[u8]) = ("tcp-tls-cubic-rep1.pcap.gz", include_bytes!("../data/tcp-tls-cubic-rep1.pcap.gz"));
 
 fn measured(bytes: &[u8]) -> RunMetrics {
-    let settings =
-        AnalysisSettings { response_bytes: Some(ByteCount::from_bytes(RESPONSE_BYTES)), ..AnalysisSettings::default() };
+    let settings = AnalysisSettings {
+        transferred_bytes: Some(ByteCount::from_bytes(RESPONSE_BYTES)),
+        ..AnalysisSettings::default()
+    };
     let dissector = Dissector::new(DissectorSettings::default());
     let analysis = analyze(CaptureReader::new(bytes).unwrap(), dissector, settings, &mut |_, _, _| {}).unwrap();
     assert_eq!(analysis.capture.truncation, None);

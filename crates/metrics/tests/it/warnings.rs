@@ -94,7 +94,7 @@ fn backwards_time_is_left_out_of_the_gaps_and_named() {
     assert_eq!(run.metrics.packets_sent, Some(99));
 
     let settings =
-        AnalysisSettings { response_bytes: Some(ByteCount::from_bytes(1_000_000)), ..AnalysisSettings::default() };
+        AnalysisSettings { transferred_bytes: Some(ByteCount::from_bytes(1_000_000)), ..AnalysisSettings::default() };
     let run = measure_capture(&analyzed(&pcap_in_any_order(&packets_at(&[100, 0])), settings));
     assert_eq!(run.metrics.duration_ns, None);
     assert_eq!(run.metrics.goodput_wire_bps, None);
@@ -160,7 +160,7 @@ fn lived_for(response_bytes: u64, capture: &CaptureAnalysis, lifetime_ns: u64) -
     measure(
         capture,
         &Observation {
-            response_bytes: Some(ByteCount::from_bytes(response_bytes)),
+            transferred_bytes: Some(ByteCount::from_bytes(response_bytes)),
             client_lifetime: Some(Duration::from_nanos(lifetime_ns)),
             ..Observation::of_port(SERVER_PORT)
         },
@@ -201,7 +201,7 @@ fn a_server_may_go_on_sending_for_5_percent_of_the_connection_after_the_clients_
     let run = lived(&capture, SECOND - SECOND / 20 - 1);
     assert_eq!(codes(&run), DIFFERS);
     let differs = run.warnings.iter().find(|warning| warning.code == DIFFERS[0]).unwrap();
-    assert!(differs.message.contains("the server sent for at least 0.05 s after the client had ended"), "{differs:?}");
+    assert!(differs.message.contains("the sender sent for at least 0.05 s after the client had ended"), "{differs:?}");
 }
 
 #[test]

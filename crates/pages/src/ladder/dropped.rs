@@ -46,8 +46,8 @@ fn find(drops: &[Option<&DropSeen>], connection: u32, number: u64, datagram: &La
 
 /// `to_client.loss, by its rule "flight 1 after datagram 1"`.
 fn words(run: &Run, drop: &DropSeen) -> String {
-    let path = &run.settings.path;
-    let stages = if drop.direction == "to_client" { path.stages_to_client() } else { path.stages_to_server() };
+    let settings = &run.settings;
+    let stages = if drop.direction == "to_client" { settings.stages_to_client() } else { settings.stages_to_server() };
     let place = format!("{}.{}", drop.direction, drop.stage);
     match stages.into_iter().find(|stage| stage.name == drop.stage).map(|stage| stage.settings) {
         Some(StageSettings::ContentLoss(settings)) => format!("{place}, by its rule {:?}", settings.drop.to_string()),

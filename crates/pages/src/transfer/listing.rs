@@ -64,6 +64,8 @@ pub struct Listing<'a> {
     analysis: Analysis,
     before: BTreeMap<(usize, Role), Time>,
     looks_behind: bool,
+    /// The end whose packets the taps are there for.
+    sender: Role,
     /// The packets that are asked for, until they are taken.
     pub rows: WaitingRows,
     /// The flow of the dissector as the analysis counts flows: those at the tap alone.
@@ -85,6 +87,7 @@ impl<'a> Listing<'a> {
             analysis: Analysis::new(AnalysisSettings::default()),
             before: BTreeMap::new(),
             looks_behind: false,
+            sender: Role::Server,
             rows: WaitingRows::default(),
             flows: BTreeMap::new(),
         }
@@ -110,6 +113,7 @@ impl<'a> Listing<'a> {
             };
             if is_tap {
                 self.tap = Some(segment.interface);
+                self.sender = TapPlace::sender(capture).unwrap_or(Role::Server);
                 self.looks_behind = TapPlace::of(capture, segment.interface) == Some(TapPlace::Sender);
             }
         }
@@ -150,9 +154,9 @@ impl<'a> Listing<'a> {
                 }
             }
         }
-        // Only what the server sends passes the bottleneck after this tap; a TCP segment sent again is like the first.
+        // Only what the measured sender sends passes the bottleneck after this tap; a TCP segment sent again is like the first.
         let is_quic = observed.connection.protocol() != FlowProtocol::Tcp;
-        let payload = payload.filter(|_| observed.sender == Role::Server && is_quic);
+        let payload = payload.filter(|_| observed.sender == self.sender && is_quic);
         let before = self.before.insert((flow, observed.sender), segment.time);
         if time_ns >= self.from_ns && self.until_ns.is_none_or(|until| time_ns <= until) {
             let gap = before.and_then(|before| segment.time.checked_since(before));

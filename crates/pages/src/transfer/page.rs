@@ -21,9 +21,9 @@ use quiclab_metrics::{
 };
 use quiclab_record::{
     MOST_QLOG_BYTES, Record,
-    layout::{QLOG_FOLDER, RUN_FILE, SERVER_FOLDER},
+    layout::{QLOG_FOLDER, RUN_FILE, folder_of},
     measure::planned_times,
-    qlog_files,
+    qlog_files, wire_role,
 };
 use quiclab_report::{LookTransfer, render_look_html};
 use quiclab_testbed::contract::SERVER_PORT;
@@ -143,6 +143,10 @@ pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTrans
     let (capture, is_record) = capture_of(path)?;
     let record_folder = capture.parent().filter(|folder| is_record && folder.join(RUN_FILE).is_file());
     let record = record_folder.map(Record::load).transpose()?;
+    let end = record
+        .as_ref()
+        .map_or(quiclab_experiment::stack::Role::Server, |record| record.run.run.settings.workload.sender.role());
+    let sender = wire_role(end);
     let key_log = (arguments.read_keys)()?;
     let settings = || DissectorSettings {
         server_port: arguments.port.or(is_record.then_some(SERVER_PORT)),
@@ -150,13 +154,13 @@ pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTrans
     };
     let (log, logged) = match &record {
         Some(record) if arguments.qlog.is_empty() => {
-            read_logs(&qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?, open_unlinked)
+            read_logs(&qlog_files(&record.folder.join(folder_of(end)).join(QLOG_FOLDER))?, open_unlinked)
         }
         _ => read_logs(arguments.qlog, arguments.open),
     }?;
-    let listed = record.as_ref().map(|record| planned_times(&record.folder)).transpose()?.flatten();
+    let listed = record.as_ref().map(|record| planned_times(&record.folder, end)).transpose()?.flatten();
     let planned = listed.unwrap_or(logged);
-    let mut read = read_packets(&capture, &key_log, settings(), arguments, is_record, &planned)?;
+    let mut read = read_packets(&capture, &key_log, settings(), arguments, is_record, (sender, &planned))?;
     if let Some(clocks) = record.as_ref().and_then(|record| record.observed.clocks.as_ref()) {
         read.withhold_crossings(|shortest| clocks.why_not_between_taps(shortest));
     }
@@ -164,12 +168,12 @@ pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTrans
     let Some(flow) = flow else { return Ok(None) };
     let run = match &record {
         Some(record) => record.metrics.clone(),
-        None => measured(&capture, arguments.open, &key_log, settings(), read.tap)?,
+        None => measured(&capture, arguments.open, &key_log, settings(), (sender, read.tap))?,
     };
     let threshold = record.as_ref().map_or(DEFAULT_TRAIN_THRESHOLD, |it| it.run.run.settings.analysis.train_threshold);
     let is_cut = read.is_cut;
     // Of packets that were not read, a rule can say nothing.
-    let facts = read.is_whole.then(|| facts::of(&read.packets, flow));
+    let facts = read.is_whole.then(|| facts::of(&read.packets, flow, sender));
     let verdicts = judge(&Evidence { run: &run, packets: facts.as_ref() });
     let name = stem(path);
     let transfer = read.into_transfer(name, flow, log, threshold, verdicts, &run);
@@ -203,6 +207,8 @@ fn read_logs(files: &[PathBuf], open: fn(&Path) -> io::Result<File>) -> Result<(
 /// What was read of a capture.
 struct ReadPackets {
     packets: Vec<SeenPacket>,
+    /// The end that the page is about.
+    sender: Role,
     tap: Option<u32>,
     tap_name: String,
     /// Whether the capture ends in the middle of a packet.
@@ -221,7 +227,7 @@ fn read_packets(
     settings: DissectorSettings,
     arguments: &PageInputs,
     is_record: bool,
-    planned: &PlannedTimes,
+    (sender, planned): (Role, &PlannedTimes),
 ) -> Result<ReadPackets> {
     let name = path.shown();
     let &PageInputs { open, tap, window, .. } = arguments;
@@ -231,7 +237,7 @@ fn read_packets(
     let mut dissector = Dissector::new(settings);
     dissector.add_keys(key_log);
     let mut listing = Listing::new(tap, is_record);
-    let mut extras = Extras::new(planned, window);
+    let mut extras = Extras::new(sender, planned, window);
     let mut on_segment = |number, segment: &Segment, capture: &Capture| {
         dissector.add_secrets(&capture.secrets);
         if !listing.wants(segment, capture) {
@@ -269,16 +275,16 @@ fn read_packets(
     }
     let (packets, server_starts) = extras.finish();
     let is_cut = cut.is_some();
-    Ok(ReadPackets { packets, tap: listing.tap, tap_name, is_cut, is_whole, server_starts, notes })
+    Ok(ReadPackets { sender, packets, tap: listing.tap, tap_name, is_cut, is_whole, server_starts, notes })
 }
 
-/// The metrics of a capture's largest server at the tap.
+/// The metrics of a capture's largest sender in this role at the tap.
 fn measured(
     path: &Path,
     open: fn(&Path) -> io::Result<File>,
     key_log: &[u8],
     settings: DissectorSettings,
-    tap: Option<u32>,
+    (sender, tap): (Role, Option<u32>),
 ) -> Result<RunMetrics> {
     let file = open(path).with_context(|| path.shown())?;
     let input = Decompressed::detect(file).with_context(|| path.shown())?;
@@ -286,10 +292,10 @@ fn measured(
     let mut dissector = Dissector::new(settings);
     dissector.add_keys(key_log);
     let CaptureAnalysis { directions, flows, .. } =
-        analyze(reader, dissector, AnalysisSettings::default(), &mut |_, _, _| {}).with_context(|| path.shown())?;
-    let of_servers =
-        directions.into_iter().filter(|it| it.sender == Role::Server && Some(flows[it.flow].interface) == tap);
-    let largest = of_servers.max_by_key(|it| (it.run.metrics.packets_sent, std::cmp::Reverse(it.flow)));
+        analyze(reader, dissector, AnalysisSettings { sender, ..AnalysisSettings::default() }, &mut |_, _, _| {})
+            .with_context(|| path.shown())?;
+    let of_senders = directions.into_iter().filter(|it| it.sender == sender && Some(flows[it.flow].interface) == tap);
+    let largest = of_senders.max_by_key(|it| (it.run.metrics.packets_sent, std::cmp::Reverse(it.flow)));
     Ok(largest.map_or_else(RunMetrics::empty, |it| it.run))
 }
 
@@ -302,10 +308,10 @@ impl ReadPackets {
         self.notes.push(format!("The wait in the bottleneck's queue is not shown: {why}."));
     }
 
-    /// The flow in which a server sent most packets.
+    /// The flow in which an end in the sender's role sent most packets.
     fn largest_flow(&self) -> Option<usize> {
         let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
-        for seen in self.packets.iter().filter(|seen| seen.row.sender == Role::Server.name()) {
+        for seen in self.packets.iter().filter(|seen| seen.row.sender == self.sender.name()) {
             *counts.entry(seen.row.flow).or_default() += 1;
         }
         counts.into_iter().max_by_key(|(flow, count)| (*count, std::cmp::Reverse(*flow))).map(|(flow, _)| flow)
@@ -320,9 +326,10 @@ impl ReadPackets {
         verdicts: quiclab_metrics::Verdicts,
         run: &RunMetrics,
     ) -> LookTransfer {
+        let sender = self.sender;
         let seen: Vec<SeenPacket> = self.packets.into_iter().filter(|seen| seen.row.flow == flow).collect();
-        let server = |seen: &&SeenPacket| seen.row.sender == Role::Server.name();
-        let numbers = seen.iter().filter(server).filter_map(|it| Some((it.number?, it.row.time_ns))).take(4_000);
+        let is_sent = |seen: &&SeenPacket| seen.row.sender == sender.name();
+        let numbers = seen.iter().filter(is_sent).filter_map(|it| Some((it.number?, it.row.time_ns))).take(4_000);
         let log = log.map(|log| log.finish(&numbers.collect()));
         let lateness = extras::lateness(&seen);
         LookTransfer {
@@ -330,7 +337,7 @@ impl ReadPackets {
             tap: self.tap_name,
             server_start_ns: self.server_starts.get(&flow).copied().unwrap_or(0),
             train_threshold_ns: threshold.as_nanos(),
-            packets: seen.into_iter().zip(lateness).map(|(seen, late)| seen.into_packet(late)).collect(),
+            packets: seen.into_iter().zip(lateness).map(|(seen, late)| seen.into_packet(sender, late)).collect(),
             log,
             verdicts,
             notes: self.notes,

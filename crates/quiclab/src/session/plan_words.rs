@@ -22,7 +22,9 @@ pub fn in_words(planned: &Planned, settings: &RunSettings) -> String {
     }
     for (run, label) in planned.runs.iter().zip(&planned.labels) {
         let what = match run {
-            AnyRun::Transfer(run) => format!("{}, {}", run.settings.workload.size, run.settings.path.described()),
+            AnyRun::Transfer(run) => {
+                format!("{}, {}", run.settings.workload.described(), run.settings.path_described())
+            }
             AnyRun::Models(run) => {
                 let settings = &run.settings;
                 let flows: u64 = settings.flows.values().map(|group| u64::from(group.count)).sum();

@@ -15,11 +15,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use pipeline::{Sharing, Task};
+use quiclab_experiment::run::Run;
 use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan};
 use quiclab_pages::{folder, ladder, results::samples};
 use quiclab_record::{
     RunFile,
     layout::{CAPTURE_FILE, RUN_FILE},
+    wire_role,
 };
 use quiclab_report::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
@@ -28,7 +30,7 @@ use quiclab_report::{
 use quiclab_testbed::perform::Interrupted;
 use quiclab_trace::TraceWriter;
 use quiclab_units::{ByteCount, ShowPath};
-use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Segment};
+use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Role, Segment};
 use rayon::prelude::*;
 
 use crate::{
@@ -142,15 +144,14 @@ fn analyze_file(
     threads: usize,
     stop: &Arc<AtomicBool>,
 ) -> Result<CaptureAnalysis> {
+    let (sender, bytes_of_record) = transfer_of_record(path)?;
     let task = Task {
         dissector: dissector_settings(settings),
         analysis: AnalysisSettings {
             train_threshold: settings.train_threshold,
             window: settings.window,
-            response_bytes: match settings.response_size {
-                None => response_of_record(path)?,
-                bounded_input => bounded_input,
-            },
+            sender,
+            transferred_bytes: settings.response_size.or(bytes_of_record),
             pictures: settings.html.is_some(),
             plans: plans.to_vec(),
             ..AnalysisSettings::default()
@@ -224,13 +225,14 @@ fn read(
     analysis.with_context(|| name.to_string())
 }
 
-/// What was transferred, where the capture is that of a record.
+/// Who transferred how much, where the capture is that of a record.
 ///
 /// # Errors
 /// Where the record's run cannot be read.
-fn response_of_record(capture: &Path) -> Result<Option<ByteCount>> {
-    let Some(folder) = record_of(capture) else { return Ok(None) };
-    Ok(Some(RunFile::<quiclab_experiment::run::Run>::read(folder)?.run.settings.workload.all_bytes()))
+fn transfer_of_record(capture: &Path) -> Result<(Role, Option<ByteCount>)> {
+    let Some(folder) = record_of(capture) else { return Ok((Role::Server, None)) };
+    let workload = RunFile::<Run>::read(folder)?.run.settings.workload;
+    Ok((wire_role(workload.sender.role()), Some(workload.sent_bytes())))
 }
 
 /// The record that a capture is part of; `None` where it is part of none.

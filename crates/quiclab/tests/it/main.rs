@@ -59,4 +59,5 @@ mod stacks;
 mod stacks_in_the_simulator;
 mod taps;
 mod r#try;
+mod uploads;
 mod verbs;

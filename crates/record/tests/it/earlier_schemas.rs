@@ -32,7 +32,7 @@ fn a_record_of_the_first_schemas_is_read_with_its_meaning() {
     assert_eq!(names, [("delay", "netem"), ("rate", "tbf")], "in the order in which packets pass them");
     assert_eq!(seen.path.to_client[1].counts["overlimits"], 18);
     assert_eq!(seen.path.to_server[0].packets_passed, 16);
-    assert_eq!((seen.drops_to_client(), seen.server.queues.len()), (Some(0), 0));
+    assert_eq!((seen.drops_to_receiver(Role::Server), seen.server.queues.len()), (Some(0), 0));
     assert_eq!(seen.interface_of(TapRole::BehindBottleneck), Some(1));
     assert!(!seen.server.offloads.unwrap().udp_segmentation && seen.path.offloads["to_client"].transmit_checksum);
     // The metrics are of an earlier schema than the current one: they were measured again from the capture.
@@ -74,7 +74,7 @@ fn every_earlier_form_of_what_was_seen_is_read() {
     let last = earlier("last.json");
     assert_eq!(drops(&last.path.to_client[0]), [("queue_full", 7)]);
     assert_eq!(drops(&last.path.to_client[1]), [], "the bucket counts the drops of the delay line in it");
-    assert_eq!(last.drops_to_client(), Some(7));
+    assert_eq!(last.drops_to_receiver(Role::Server), Some(7));
     assert_eq!(drops(&last.path.to_server[0]), [("listed", 2)]);
     assert_eq!(last.path.to_server[0].packets_passed, 16);
     assert_eq!(drops(&last.server.queues[0]), [("horizon", 3)]);

@@ -258,7 +258,7 @@ impl Failures {
 
 /// What was transferred, and over which path.
 fn network(settings: &Settings) -> String {
-    format!("{} over {}", settings.workload.size, settings.path.described())
+    format!("{} over {}", settings.workload.described(), settings.path_described())
 }
 
 /// The versions behind the runs, each once: those of both endpoints, then of what surrounds them.

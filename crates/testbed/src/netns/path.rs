@@ -35,8 +35,7 @@ pub(crate) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<
 
 /// Queueing disciplines take a super-packet for one packet.
 fn super_packets(settings: &Settings) -> Result<(), String> {
-    let path = &settings.path;
-    let has_stages = !path.stages_to_client().is_empty() || !path.stages_to_server().is_empty();
+    let has_stages = !settings.stages_to_client().is_empty() || !settings.stages_to_server().is_empty();
     if settings.hosts.offloads == Offloads::On && has_stages {
         return Err("hosts.offloads: found \"on\" with stages of the path, which take a super-packet for one packet in a kernel\nhint: \
                     path.forwarder = \"auto\""
@@ -77,7 +76,7 @@ pub(crate) fn refuse_path(run: &Run, lacks: &BTreeSet<String>) -> Option<String>
         Ok(network) => network,
         Err(error) => return Some(format!("{error:#}")),
     };
-    let all = network.server.iter().map(|one| ("hosts.server_qdisc", one));
+    let all = network.server.iter().chain(&network.client).map(|one| ("hosts.server_qdisc", one));
     // What the forwarder leaves to the kernel.
     let all = all.chain(network.to_server.iter().map(|one| ("hosts.receive_coalescing", one)));
     let (key, kind) = all.map(|(key, one)| (key, one.name())).find(|(_, kind)| lacks.contains(*kind))?;

@@ -105,8 +105,7 @@ impl Testbed for Simulator {
 /// Programs of stacks run on this machine as the user.
 /// Why the simulator cannot run a path: its packets have no headers, and nobody there computes checksums.
 fn stage_with_bytes(settings: &Settings) -> Option<String> {
-    let path = &settings.path;
-    let both = [("path.to_client", path.stages_to_client()), ("path.to_server", path.stages_to_server())];
+    let both = [("path.to_client", settings.stages_to_client()), ("path.to_server", settings.stages_to_server())];
     let found = both.iter().find_map(|(list, stages)| {
         stages.iter().find(|stage| stage.settings.changes_bytes()).map(|stage| (*list, stage.name.clone()))
     });

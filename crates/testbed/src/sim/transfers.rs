@@ -386,8 +386,8 @@ fn transfer(run: &Run) -> Result<Transfer> {
         queue: SendQueue::Direct,
     };
     Ok(Transfer {
-        to_client: path.stages_to_client(),
-        to_server: path.stages_to_server(),
+        to_client: run.settings.stages_to_client(),
+        to_server: run.settings.stages_to_server(),
         is_ipv6: path.ip == IpVersion::V6,
         server: HostSettings { queue, receive_coalescing: hosts.receive_coalescing, ..client.clone() },
         client,

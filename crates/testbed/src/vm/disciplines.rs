@@ -5,7 +5,7 @@ use quiclab_agent_protocol::{
     forwarder::Forwarder,
     network::{Clock, Discipline, Fq, Network},
 };
-use quiclab_experiment::run;
+use quiclab_experiment::run::{self, Sender};
 use quiclab_path::spec::{StageSettings, longest_delay};
 use quiclab_units::Duration;
 
@@ -29,7 +29,7 @@ pub fn network(run: &run::Run) -> Result<Network> {
 /// Where the kernel has no room for a value.
 pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
     let settings = &run.settings;
-    let [stages_to_client, stages_to_server] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
+    let [stages_to_client, stages_to_server] = [settings.stages_to_client(), settings.stages_to_server()];
     let longest = longest_delay(&stages_to_client) + longest_delay(&stages_to_server);
     let ([to_client, to_server], forwarder) = match way {
         PathBackend::Kernel(directions) => (directions, None),
@@ -47,11 +47,13 @@ pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
             ([Direction::default(), behind], Some(forwarder))
         }
     };
+    let of_sender = |end| if settings.workload.sender == end { own(settings) } else { Ok(Vec::new()) };
     let disciplines = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(_, one)| one).collect();
     Ok(Network {
         to_client: disciplines(to_client.disciplines),
         to_server: disciplines(to_server.disciplines),
-        server: server(settings)?,
+        server: of_sender(Sender::Server)?,
+        client: of_sender(Sender::Client)?,
         drops_to_server: to_server.drops,
         longest_delay_ns: longest.as_nanos(),
         forwarder,
@@ -61,8 +63,8 @@ pub fn network_by(run: &run::Run, way: PathBackend) -> Result<Network> {
     })
 }
 
-/// The server's own disciplines, the outer one first; none where its interface has no queue at all.
-fn server(settings: &run::Settings) -> Result<Vec<Discipline>> {
+/// The measured sender's own disciplines, the outer one first; none where its interface has no queue at all.
+fn own(settings: &run::Settings) -> Result<Vec<Discipline>> {
     let outer = settings.segment_pacing().map(|clock| Discipline::GsoPace { clock: clock_of(clock) });
     let own = match settings.hosts.qdisc() {
         run::Qdisc::None => None,

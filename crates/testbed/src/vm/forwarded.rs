@@ -27,10 +27,10 @@ pub fn path(report: &ForwarderReport, why: Option<&str>, behind: PathSeen) -> Pa
 
 /// The first rule of the path that lost fewer or more datagrams than the experiment allows.
 pub fn loss_fault(run: &Run, report: &ForwarderReport) -> Option<RunFailure> {
-    let path = &run.settings.path;
+    let settings = &run.settings;
     let both = [
-        ("to_client", path.stages_to_client(), &report.to_client),
-        ("to_server", path.stages_to_server(), &report.to_server),
+        ("to_client", settings.stages_to_client(), &report.to_client),
+        ("to_server", settings.stages_to_server(), &report.to_server),
     ];
     both.into_iter().find_map(|(direction, stages, reports)| {
         stages.into_iter().find_map(|stage| {

@@ -126,9 +126,12 @@ fn tap(settings: &run::Settings) -> Tap {
         snaplen_bytes: kept(tap.snaplen),
         bottleneck_snaplen_bytes: kept(tap.bottleneck_snaplen),
         room_bytes: match settings.path.cross_traffic {
-            run::CrossTraffic::None => tap.room.map_or(0, ByteCount::as_bytes),
+            run::CrossTraffic::None if settings.workload.sender == run::Sender::Server => {
+                tap.room.map_or(0, ByteCount::as_bytes)
+            }
             _ => settings.tap_room().as_bytes(),
         },
+        of_client: settings.workload.sender == run::Sender::Client,
     }
 }
 

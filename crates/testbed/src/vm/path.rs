@@ -76,7 +76,7 @@ fn check_rebind(settings: &Settings) -> Result<(), String> {
         let settings = stages.into_iter().map(|stage| stage.settings);
         settings.filter(|settings| matches!(settings, StageSettings::Rebind(_))).collect()
     };
-    let [to_client, to_server] = [of(settings.path.stages_to_client()), of(settings.path.stages_to_server())];
+    let [to_client, to_server] = [of(settings.stages_to_client()), of(settings.stages_to_server())];
     if to_client != to_server || to_client.len() > 1 {
         return Err(format!(
             "path: found {} stages \"rebind\" in to_client and {} in to_server, expected none, or one in each with the same settings",
@@ -102,12 +102,11 @@ const COALESCING: &str = "receive_coalescing";
 /// # Errors
 /// The list, the name of the stage, and why the kernel does not do exactly what it asks for.
 pub fn compile(settings: &Settings) -> Result<[Direction; 2], String> {
-    let path = &settings.path;
-    let to_client = direction("path.to_client", &path.stages_to_client())?;
+    let to_client = direction("path.to_client", &settings.stages_to_client())?;
     if let Some(name) = &to_client.drops_name {
         return Err(refusal("path.to_client", name, "it drops packets by their number towards the server only"));
     }
-    let mut to_server = direction("path.to_server", &path.stages_to_server())?;
+    let mut to_server = direction("path.to_server", &settings.stages_to_server())?;
     let slot_ns = settings.hosts.receive_coalescing.as_nanos();
     if slot_ns > 0 {
         if to_server.disciplines.is_empty() {
@@ -190,7 +189,7 @@ impl StageNames {
         });
         let chances = chances.collect();
         let names = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(name, _)| name).collect();
-        let [one, other] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
+        let [one, other] = [settings.stages_to_client(), settings.stages_to_server()];
         Self {
             why_in_user_space,
             order: one.into_iter().chain(other).map(|stage| stage.name).collect(),

@@ -13,6 +13,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_agent_protocol::{
     orders::Orders,
+    report::TapReport,
     results::{ROLES, read_manifest},
     ring::RingError,
     slot::{self, Manifest, SlotError},
@@ -21,8 +22,9 @@ use quiclab_experiment::{
     run::{Run, word},
     stack::Role,
 };
+use quiclab_metrics::SENDING_CLIENT;
 use quiclab_record::{
-    LostLog, Observed, Outcome,
+    LostLog, Observed, Outcome, TapRole,
     layout::{CAPTURE_FILE, WRONG_FILES_FILE},
 };
 use quiclab_units::Time;
@@ -103,6 +105,8 @@ pub struct Results<S = File> {
     slot: S,
     manifest: Manifest,
     observed: Observed,
+    /// Whether the taps are there for the client's packets.
+    of_client: bool,
 }
 
 impl<S: Slot> Results<S> {
@@ -121,7 +125,8 @@ impl<S: Slot> Results<S> {
                 ordered.and_then(|tap| if number == 0 { tap.snaplen_bytes } else { tap.bottleneck_snaplen_bytes });
         }
         let observed = observed(testbed, &manifest.report, names);
-        Ok(Self { slot, manifest, observed })
+        let of_client = orders.tap.as_ref().is_some_and(|tap| tap.of_client);
+        Ok(Self { slot, manifest, observed, of_client })
     }
 
     /// What the guest says that there is.
@@ -186,11 +191,12 @@ impl<S: Slot> Results<S> {
             Outcome::InterfaceGone { role } => RunFailure::InterfaceGone(word(role)),
             Outcome::TestbedFailed { error } => RunFailure::Agent(error.clone()),
         };
-        let queue = seen.server.queue_drops_and_passed().filter(|(drops, passed)| drops > passed);
+        let sender = seen.host(run.settings.workload.sender.role());
+        let queue = sender.queue_drops_and_passed().filter(|(drops, passed)| drops > passed);
         Ok(Some(match queue {
             None => failure,
-            Some((drops, packets)) => RunFailure::ServerQueue {
-                kind: seen.server.queues[0].kind.clone(),
+            Some((drops, packets)) => RunFailure::SenderQueue {
+                kind: sender.queues[0].kind.clone(),
                 drops,
                 packets,
                 failure: Box::new(failure),
@@ -222,12 +228,13 @@ impl<S: Slot> Results<S> {
         let taps = &self.manifest.report.taps;
         let compared = taps.iter().filter_map(|tap| tap.snaplen).min().map_or(usize::MAX, |bytes| bytes as usize);
         let effects = PathEffects::of(run);
+        let of_client = self.of_client;
         let mut sent = SentPackets::default();
         let mut packets = Vec::new();
         let mut unseen = 0;
         for tap in taps {
             let is_first = packets.is_empty();
-            let mut carried = Carried { any_port: server_can_move(run), ..Carried::default() };
+            let mut carried = Carried { any_port: server_can_move(run), of_client, ..Carried::default() };
             for_each_packet(&self.ring(&tap.name)?, tap, |packet| {
                 let bytes = &packet.bytes[..packet.bytes.len().min(compared)];
                 let length = packet.original_length as usize;
@@ -288,8 +295,13 @@ impl<S: Slot> Results<S> {
         }
         // Stable: packets of one instant stay in the order of the taps, and of arrival within a tap.
         packets.sort_by_key(|(_, packet)| packet.time_ns);
-        let descriptions: Vec<_> =
-            taps.iter().map(|tap| TapDescription { name: &tap.name, snap_length: tap.snaplen }).collect();
+        let name = |tap: &'_ TapReport| match self.of_client && tap.name == TapRole::Sender.interface_name() {
+            true => SENDING_CLIENT.to_owned(),
+            false => tap.name.clone(),
+        };
+        let names: Vec<_> = taps.iter().map(name).collect();
+        let named = names.iter().zip(taps);
+        let descriptions: Vec<_> = named.map(|(name, tap)| TapDescription { name, snap_length: tap.snaplen }).collect();
         let mut writer = CaptureWriter::new(output, &descriptions, secrets.as_deref())?;
         for (interface, packet) in packets {
             writer.write_packet(&PacketToWrite {

@@ -52,7 +52,7 @@ pub fn orders() -> Orders {
         network: Default::default(),
         has_ipv6: true,
         timer_slack_ns: 0,
-        tap: Some(Tap { snaplen_bytes: Some(100), bottleneck_snaplen_bytes: None, room_bytes: 0 }),
+        tap: Some(Tap { snaplen_bytes: Some(100), bottleneck_snaplen_bytes: None, room_bytes: 0, of_client: false }),
         transfer: Transfer {
             names: vec!["a".into(), "b".into()],
             size_bytes: 10_000,

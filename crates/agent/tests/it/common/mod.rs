@@ -59,7 +59,12 @@ pub fn orders(server: &str, client: &str) -> Orders {
         network: Network::default(),
         has_ipv6: true,
         timer_slack_ns: 50_000,
-        tap: Some(Tap { snaplen_bytes: Some(128), bottleneck_snaplen_bytes: Some(128), room_bytes: 0 }),
+        tap: Some(Tap {
+            snaplen_bytes: Some(128),
+            bottleneck_snaplen_bytes: Some(128),
+            room_bytes: 0,
+            of_client: false,
+        }),
         transfer: Transfer {
             names: vec!["file".to_owned()],
             size_bytes: SIZE,

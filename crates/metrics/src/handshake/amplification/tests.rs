@@ -7,7 +7,6 @@ use super::super::log::{Datagram, Frame, HandshakeLog, Packet};
 use super::super::measures::measure;
 use super::super::view::Views;
 use crate::output::RunMetrics;
-use crate::taps::TapPlace;
 use QuicForm::{Handshake, Initial};
 use Role::{Client, Server};
 
@@ -55,7 +54,7 @@ fn measured(datagrams: Vec<Datagram>) -> RunMetrics {
     let mut log = HandshakeLog::default();
     log.datagrams = datagrams;
     let mut run = RunMetrics::empty();
-    measure(&Views::of_one_tap(&log, Some(TapPlace::Sender)), false, &mut run);
+    measure(&Views::of_one_tap(&log, Some(Role::Server)), false, &mut run);
     run
 }
 

@@ -42,6 +42,15 @@ impl Made {
         Made::frame(time_ns, frames::udp(from_server().udp(SERVER_PORT, client_port), &payload))
     }
 
+    /// The same from the client, whose packets are measured.
+    pub fn udp_from_client(time_ns: u64, payload: &[u8]) -> Made {
+        let mut payload = payload.to_vec();
+        if let Some(place) = payload.get_mut(20..28) {
+            place.copy_from_slice(&time_ns.to_be_bytes());
+        }
+        Made::frame(time_ns, frames::udp(from_client().udp(CLIENT_PORT, SERVER_PORT), &payload))
+    }
+
     pub fn tcp_from_server(time_ns: u64, payload: &[u8]) -> Made {
         let headers = from_server().tcp(SERVER_PORT, CLIENT_PORT, time_ns as u32, 65_535).ack(1);
         Made::frame(time_ns, frames::tcp(headers, payload))
@@ -146,7 +155,7 @@ pub fn capture(packets: &[Made]) -> CaptureAnalysis {
 /// The same, with the length of the response.
 pub fn capture_of_response(packets: &[Made], bytes: u64) -> CaptureAnalysis {
     let settings =
-        AnalysisSettings { response_bytes: Some(ByteCount::from_bytes(bytes)), ..AnalysisSettings::default() };
+        AnalysisSettings { transferred_bytes: Some(ByteCount::from_bytes(bytes)), ..AnalysisSettings::default() };
     analyzed(&pcapng(packets), settings)
 }
 

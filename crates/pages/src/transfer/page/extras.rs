@@ -46,6 +46,8 @@ pub struct Extras<'a> {
     seen: Vec<SeenPacket>,
     /// When the server of each flow began to send.
     server_starts: BTreeMap<usize, u64>,
+    /// The end that the page is about.
+    sender: Role,
     /// Whether there are packets after the last one that is kept.
     is_over: bool,
 }
@@ -81,7 +83,7 @@ struct FlowState {
 
 impl<'a> Extras<'a> {
     /// Nothing was seen yet. Packets outside of the window are followed, and not kept.
-    pub fn new(planned: &'a PlannedTimes, window: Window) -> Self {
+    pub fn new(sender: Role, planned: &'a PlannedTimes, window: Window) -> Self {
         Self {
             planned,
             waiting: VecDeque::new(),
@@ -90,6 +92,7 @@ impl<'a> Extras<'a> {
             window,
             seen: Vec::new(),
             server_starts: BTreeMap::new(),
+            sender,
             is_over: false,
         }
     }
@@ -113,7 +116,7 @@ impl<'a> Extras<'a> {
                 state.on_frame(observed.sender, frame, &mut extra);
             }
         }
-        if observed.sender == Role::Server {
+        if observed.sender == self.sender {
             let by_number = extra.number.and_then(|number| self.planned.of(PlannedKey::PacketNumber(number)));
             extra.planned_ns = by_number.or_else(|| self.planned.of_datagram(segment));
         }
@@ -139,7 +142,7 @@ impl<'a> Extras<'a> {
         for (sender, stream, begin, end) in streams.into_iter().filter(|_| arrives) {
             delivered_bytes += self.delivered.entry((row.flow, sender, stream)).or_default().insert(begin, end);
         }
-        if row.sender == Role::Server.name() {
+        if row.sender == self.sender.name() {
             self.server_starts.entry(row.flow).or_insert(row.time_ns);
         }
         self.is_over |= self.window.ends_before(row.time_ns, self.seen.len());
@@ -234,11 +237,11 @@ pub fn lateness(seen: &[SeenPacket]) -> Vec<Option<u64>> {
 
 impl SeenPacket {
     /// Makes the packet as the page has it.
-    pub fn into_packet(self, late_ns: Option<u64>) -> LookPacket {
+    pub fn into_packet(self, sender: Role, late_ns: Option<u64>) -> LookPacket {
         LookPacket {
             frame: self.row.frame,
             time_ns: self.row.time_ns,
-            is_server: self.row.sender == Role::Server.name(),
+            is_server: self.row.sender == sender.name(),
             bytes: self.row.bytes,
             number: self.number,
             bytes_in_flight: self.row.bytes_in_flight,

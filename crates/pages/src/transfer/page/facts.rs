@@ -14,20 +14,20 @@ const PAUSE_OF_RTT: f64 = 0.5;
 /// Share of the most packets that were ever between the taps at which the queue is full.
 const NEARLY: f64 = 0.95;
 
-/// Facts of one flow's server.
-pub fn of(seen: &[SeenPacket], flow: usize) -> PacketFacts {
+/// Facts of one flow's sender.
+pub fn of(seen: &[SeenPacket], flow: usize, sender: Role) -> PacketFacts {
     let of_flow = || seen.iter().filter(|seen| seen.row.flow == flow);
-    let of_server = || of_flow().filter(|seen| seen.row.sender == Role::Server.name());
-    let Some(start) = of_server().next().map(|seen| seen.row.time_ns) else { return PacketFacts::default() };
+    let of_sender = || of_flow().filter(|seen| seen.row.sender == sender.name());
+    let Some(start) = of_sender().next().map(|seen| seen.row.time_ns) else { return PacketFacts::default() };
     let since = |time: u64| time.saturating_sub(start);
-    let is_read = of_server().any(|seen| seen.number.is_some() && seen.is_read);
-    let blocked = of_server().filter(|seen| seen.is_blocked);
+    let is_read = of_sender().any(|seen| seen.number.is_some() && seen.is_read);
+    let blocked = of_sender().filter(|seen| seen.is_blocked);
     let rtt = of_flow().filter_map(|seen| seen.rtt_ns).min();
-    let is_acknowledged = of_server().any(|seen| seen.row.bytes_in_flight.is_some());
+    let is_acknowledged = of_sender().any(|seen| seen.row.bytes_in_flight.is_some());
     PacketFacts {
         blocked_ns: is_read.then(|| blocked.map(|seen| since(seen.row.time_ns)).collect()),
-        idle_ns: rtt.filter(|_| is_read && is_acknowledged).map(|rtt| pauses(of_server(), start, rtt)),
-        queue: queue(of_server(), start),
+        idle_ns: rtt.filter(|_| is_read && is_acknowledged).map(|rtt| pauses(of_sender(), start, rtt)),
+        queue: queue(of_sender(), start),
     }
 }
 

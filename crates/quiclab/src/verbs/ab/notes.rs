@@ -1,6 +1,9 @@
 //! What is to be known of a comparison besides its numbers.
 
-use quiclab_experiment::Plan;
+use quiclab_experiment::{
+    Plan,
+    run::{Sender, StackSettings},
+};
 
 use super::{Bench, Pairing, unintended};
 
@@ -18,8 +21,16 @@ pub fn notes(bench: &Bench, pairing: &Pairing, plans: &[[Plan; 2]]) -> Vec<Strin
             add(format!("A and B also differ in {key}: {one} and {other}"));
         }
         let is_own = |side: usize, name: &String| bench.laboratories[side].stack_store.own.contains(name);
-        if is_own(0, &left.stack.client) && is_own(0, &left.stack.server) && is_own(1, &right.stack.client) {
-            add("each side is its own client; --set stack.client=NAME measures both servers with one client".to_owned());
+        let (key, sender, receiver) = match left.workload.sender {
+            Sender::Server => ("stack.client", "server", "client"),
+            Sender::Client => ("stack.server", "client", "server"),
+        };
+        let has_own_receiver =
+            |side: usize, stack: &StackSettings| is_own(side, &stack.client) && is_own(side, &stack.server);
+        if has_own_receiver(0, &left.stack) && has_own_receiver(1, &right.stack) {
+            add(format!(
+                "each side is its own {receiver}; --set {key}=NAME measures both {sender}s with one {receiver}"
+            ));
         }
     }
     for side in [0, 1] {

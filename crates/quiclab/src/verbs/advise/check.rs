@@ -147,7 +147,7 @@ fn point([wait, instant]: &[Vec<RunRow>; 2], asked: &AdviseCheckSettings) -> Res
         bail!("handshake_server_processing_ns was not measured");
     };
     let mut question = Question::new(settings.path.round_trip(), nanoseconds(delay), certificate);
-    question.rate = settings.path.stages_to_client().iter().find_map(|stage| match &stage.settings {
+    question.rate = settings.stages_to_client().iter().find_map(|stage| match &stage.settings {
         StageSettings::Rate(stage) => Some(Rate::from_bits_per_second(stage.rate.as_bits_per_second())),
         _ => None,
     });
@@ -195,8 +195,7 @@ fn nanoseconds(value: f64) -> Duration {
 /// What the path loses, in words of the model.
 fn loss_of(settings: &Settings) -> Result<Loss> {
     let mut loss = Loss::None;
-    for (is_to_client, stages) in [(true, settings.path.stages_to_client()), (false, settings.path.stages_to_server())]
-    {
+    for (is_to_client, stages) in [(true, settings.stages_to_client()), (false, settings.stages_to_server())] {
         for stage in stages {
             match stage.settings {
                 StageSettings::Rate(_) | StageSettings::Delay(_) | StageSettings::DropTail(_) => {}

@@ -162,7 +162,7 @@ fn the_stages_that_the_forwarder_is_told_are_those_of_the_run() {
         { stage = "queue", discipline = "codel", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#;
     let mut settings = settings(codel);
     settings.hosts.receive_coalescing = quiclab_units::Duration::from_millis(1);
-    let stages = settings.path.stages_to_client();
+    let stages = settings.stages_to_client();
     let run = Run {
         experiment: "x".to_owned(),
         repetition: 1,
@@ -248,7 +248,7 @@ const EXAMPLES: &[&str] = &[
 /// The row of a kind of stage, of which a list is an example.
 fn row(kind: &quiclab_path::spec::StageDeclaration, example: &str) -> String {
     let settings = settings(example);
-    let stages = settings.path.stages_to_client();
+    let stages = settings.stages_to_client();
     assert!(stages.iter().any(|stage| stage.settings.declaration() == *kind), "{}: {example}", kind.title());
     let both = [("path.to_client", true), ("path.to_server", false)];
     let done: Vec<_> = both

@@ -28,7 +28,7 @@ fn orders() -> Orders {
         network: Default::default(),
         has_ipv6: true,
         timer_slack_ns: 0,
-        tap: Some(Tap { snaplen_bytes: None, bottleneck_snaplen_bytes: None, room_bytes: 0 }),
+        tap: Some(Tap { snaplen_bytes: None, bottleneck_snaplen_bytes: None, room_bytes: 0, of_client: false }),
         transfer: Transfer {
             names: vec!["file".into()],
             size_bytes: 8,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use quiclab_inputs::open_unlinked;
 use quiclab_metrics::{Analysis, AnalysisSettings};
-use quiclab_record::{Record, layout::SENDER_TAP};
+use quiclab_record::{Record, layout::SENDER_TAP, wire_role};
 use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::Time;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Observed, QuicForm, Role, Segment, Transport};
@@ -41,6 +41,7 @@ pub struct Train {
 
 /// What the tap has shown so far.
 struct Seen {
+    sender: Role,
     threshold_ns: u64,
     /// When the first packet passed the tap, whoever sent it.
     origin: Option<Time>,
@@ -57,7 +58,7 @@ struct Seen {
 }
 
 impl Sender {
-    /// The server at the sender's tap of a record.
+    /// The measured sender at its tap of a record.
     ///
     /// # Errors
     /// Where its capture cannot be read.
@@ -68,13 +69,15 @@ impl Sender {
         let settings = DissectorSettings { server_port: Some(SERVER_PORT), ..DissectorSettings::default() };
         let mut dissector = Dissector::new(settings);
         let threshold_ns = record.run.run.settings.analysis.train_threshold.as_nanos();
-        let mut seen = Seen::new(threshold_ns);
+        let sender = wire_role(record.run.run.settings.workload.sender.role());
+        let mut seen = Seen::new(sender, threshold_ns);
         let mut on_segment = |_, segment: &Segment, observed: Option<&Observed>| {
             seen.origin.get_or_insert(segment.time);
             let Some(observed) = observed else { return };
-            match observed.sender {
-                Role::Server => seen.on_sent(segment, observed),
-                Role::Client => seen.on_received(segment, observed),
+            if observed.sender == sender {
+                seen.on_sent(segment, observed);
+            } else {
+                seen.on_received(segment, observed);
             }
             seen.analysis.on_packet(segment, observed);
         };
@@ -84,8 +87,9 @@ impl Sender {
 }
 
 impl Seen {
-    fn new(threshold_ns: u64) -> Self {
+    fn new(sender: Role, threshold_ns: u64) -> Self {
         Self {
+            sender,
             threshold_ns,
             origin: None,
             first: None,
@@ -105,7 +109,7 @@ impl Seen {
         let gap = self.last.replace(time).map(since);
         if gap.is_none_or(|gap| gap >= self.threshold_ns) {
             // Where that is not known, neither is which acknowledgment was the last one.
-            let bytes_in_flight = self.analysis.bytes_in_flight(observed.flow, Role::Server);
+            let bytes_in_flight = self.analysis.bytes_in_flight(observed.flow, self.sender);
             let ack = self.acks.get(&observed.flow).filter(|_| bytes_in_flight.is_some());
             self.trains.push(Train {
                 start_ns: since(first),
