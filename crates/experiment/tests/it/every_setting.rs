@@ -19,6 +19,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("workload.contents", "\"random\"", "\"zeros\"", "zeros"),
     ("workload.keep", "true", "false", "false"),
     ("workload.request_size", "\"8 B\"", "\"1 MB\"", "1 MB"),
+    ("workload.period", "\"none\"", "\"33 ms\"", "33 ms"),
     ("workload.files", "1", "200", "200"),
     ("workload.name_bytes", "1", "250", "250"),
     ("workload.streams", "\"all\"", "3", "3"),
@@ -119,7 +120,7 @@ fn run_with(key: &str, value: Option<&str>) -> Run {
         _ if key.starts_with("path.cross_") => "\"tcp\"",
         _ => "\"none\"",
     };
-    let test_case = if key == "workload.request_size" { "\"perf\"" } else { "\"transfer\"" };
+    let test_case = if matches!(key, "workload.request_size" | "workload.period") { "\"perf\"" } else { "\"transfer\"" };
     let files = if key == "workload.size_of" { "2" } else { "1" };
     let all = [
         ("stack.name", "\"quiche-0.24\""),
