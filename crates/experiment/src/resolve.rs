@@ -225,7 +225,8 @@ impl Draft {
 
     /// Requests by a schedule: who opens streams by it, and whether the time is enough.
     fn check_period(&self) -> Result<(), Refusal> {
-        let Workload { period: Some(period), ref test_case, streams, timeout, files, .. } = self.settings.workload else {
+        let Workload { period: Some(period), ref test_case, streams, timeout, files, .. } = self.settings.workload
+        else {
             return Ok(());
         };
         if !self.settings.workload.has_no_files() {

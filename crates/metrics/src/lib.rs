@@ -19,6 +19,7 @@ mod direction;
 mod distance;
 mod drops;
 mod entries;
+mod exchanges;
 mod first_packets;
 mod flight;
 mod gaps;

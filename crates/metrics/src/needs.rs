@@ -84,6 +84,7 @@ pub(crate) const CAUSES: &[Need] =
 pub(crate) const STREAMS: &[Need] = &[EveryPacket, OwnFrames];
 pub(crate) const REPEATED: &[Need] = &[EveryPacket, Beginning, OwnFrames];
 pub(crate) const RECOVERY: &[Need] = &[EveryPacket, PacketNumbers, OwnFrames, PeerFrames];
+pub(crate) const EXCHANGES: &[Need] = &[OrderedTimes, EveryPacket, Beginning, OwnFrames, PeerFrames];
 pub(crate) const HANDSHAKE: &[Need] = &[EveryPacket, Beginning];
 
 pub(crate) const SLOW_START_END: &[Need] = &[EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
@@ -137,7 +138,7 @@ impl Subject {
     /// Whether a metric without a value has none because of its needs, and not because it is about something else.
     fn would_have(self, metric: &str, needs: &[Need]) -> bool {
         let rests_on_frames = needs.iter().any(|need| matches!(need, PacketNumbers | OwnFrames | PeerFrames));
-        let is_of_servers = metric.starts_with("goodput_");
+        let is_of_servers = metric.starts_with("goodput_") || metric.starts_with("exchange");
         self.protocol == FlowProtocol::Quic
             && rests_on_frames
             && !metric.starts_with("burst_share_")

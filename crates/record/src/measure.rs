@@ -100,6 +100,7 @@ fn measure_packets(
         sender_tap: observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP),
         bottleneck_tap: observed.interface_of(TapRole::BehindBottleneck),
         response_bytes,
+        has_schedule: run.settings.workload.period.is_some(),
         client_lifetime: observed.client_lifetime,
         queue_drops_packets: observed.drops_to_client(),
         path_copies_packets: copies_to_client(run, observed),

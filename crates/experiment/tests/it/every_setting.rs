@@ -120,7 +120,8 @@ fn run_with(key: &str, value: Option<&str>) -> Run {
         _ if key.starts_with("path.cross_") => "\"tcp\"",
         _ => "\"none\"",
     };
-    let test_case = if matches!(key, "workload.request_size" | "workload.period") { "\"perf\"" } else { "\"transfer\"" };
+    let test_case =
+        if matches!(key, "workload.request_size" | "workload.period") { "\"perf\"" } else { "\"transfer\"" };
     let files = if key == "workload.size_of" { "2" } else { "1" };
     let all = [
         ("stack.name", "\"quiche-0.24\""),

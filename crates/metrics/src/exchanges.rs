@@ -1,0 +1,267 @@
+//! `exchange_latency_*`: how long requests wait for their responses. An *exchange* is a bidirectional stream of the client: its request,
+//! then the response.
+//!
+//! The time is that of the tap: from the first packet with bytes of the request to the packet that completes the response, each byte counted
+//! when it is seen first. At the client's end of a path that is what the client waits. At the server's end it is how long the server takes
+//! to send everything once, so losses do not show.
+
+use std::collections::BTreeMap;
+
+use quiclab_units::Time;
+use quiclab_wire::{QuicFrame, Role};
+
+use crate::analysis::DirectionAnalysis;
+use crate::capture::CaptureAnalysis;
+use crate::observation::Observation;
+use crate::output::RunMetrics;
+use crate::ranges::RangeSet;
+use crate::samples::Samples;
+use crate::warnings::WarningCode;
+
+/// The metrics here, by name.
+pub(crate) const NAMES: [&str; 5] = [
+    "exchanges_complete",
+    "exchange_latency_median_ns",
+    "exchange_latency_p95_ns",
+    "exchange_latency_p99_ns",
+    "exchange_latency_max_ns",
+];
+/// Exchanges that are followed at the same time.
+const MOST_OPEN: usize = 1 << 16;
+/// Values that have a 95th percentile of their own, below which it is the largest one.
+const LEAST_FOR_P95: u64 = 20;
+/// The same for the 99th.
+const LEAST_FOR_P99: u64 = 100;
+
+/// Replaces what the sender's tap shows by what the tap behind the bottleneck does: there a response is complete for the client.
+/// `measured`: the flow at the sender's tap.
+pub(crate) fn of_receiver(
+    analysis: &CaptureAnalysis,
+    observation: &Observation,
+    measured: &DirectionAnalysis,
+    run: &mut RunMetrics,
+) {
+    let Some(tap) = observation.bottleneck_tap else { return };
+    run.metrics.clear(&NAMES);
+    let flow = |direction: &DirectionAnalysis| &analysis.flows[direction.flow];
+    let is_same = |direction: &&DirectionAnalysis| {
+        direction.sender == Role::Server
+            && flow(direction).interface == tap
+            && (flow(direction).server, flow(direction).client) == (flow(measured).server, flow(measured).client)
+    };
+    let Some(behind) = analysis.directions.iter().find(is_same) else { return };
+    let (to, from) = (&mut run.metrics, &behind.run.metrics);
+    to.exchanges_complete = from.exchanges_complete;
+    to.exchange_latency_median_ns = from.exchange_latency_median_ns;
+    to.exchange_latency_p95_ns = from.exchange_latency_p95_ns;
+    to.exchange_latency_p99_ns = from.exchange_latency_p99_ns;
+    to.exchange_latency_max_ns = from.exchange_latency_max_ns;
+    // Other runs need no whole packets at that tap, and are not about exchanges.
+    let withheld = behind.run.withheld.iter().find(|withheld| withheld.metrics.iter().any(|name| name == NAMES[0]));
+    if let Some(withheld) = withheld.filter(|_| observation.has_schedule) {
+        let reason = format!(
+            "behind the bottleneck, {}; set tap.bottleneck_snaplen to \"full\" to see when responses are complete",
+            withheld.reason
+        );
+        run.withhold(WarningCode::PayloadCut, &reason, &NAMES);
+    }
+}
+
+/// The exchanges of one connection.
+#[derive(Default)]
+pub(crate) struct ExchangeMeter {
+    open: BTreeMap<u64, Exchange>,
+    /// Numbers of the exchanges that are over: their later packets repeat what was seen.
+    over: RangeSet,
+    latencies: Samples,
+    /// Exchanges that were not followed, because too many were open.
+    not_followed: u64,
+}
+
+struct Exchange {
+    began: Time,
+    received: RangeSet,
+    /// Length of the response, once its end was seen.
+    length: Option<u64>,
+}
+
+/// The number of a client's bidirectional stream among those, RFC 9000 section 2.1.
+fn number(stream: u64) -> Option<u64> {
+    (stream & 0b11 == 0).then_some(stream >> 2)
+}
+
+impl ExchangeMeter {
+    /// A frame of a packet that `sender` sent, and that was read.
+    pub(crate) fn on_frame(&mut self, sender: Role, time: Time, frame: &QuicFrame) {
+        match (sender, frame) {
+            (Role::Client, QuicFrame::Stream { stream, .. }) => self.on_request(*stream, time),
+            (Role::Server, QuicFrame::Stream { stream, offset, length, fin, .. }) => {
+                self.on_response(*stream, time, *offset, *length, *fin);
+            }
+            // Nothing completes it.
+            (Role::Server, QuicFrame::ResetStream { stream, .. }) => {
+                if let Some(number) = number(*stream) {
+                    self.end(number);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_request(&mut self, stream: u64, time: Time) {
+        let Some(number) = number(stream) else { return };
+        if self.over.contains(number) || self.open.contains_key(&number) {
+            return;
+        }
+        if self.open.len() == MOST_OPEN {
+            self.not_followed += 1;
+            return;
+        }
+        self.open.insert(number, Exchange { began: time, received: RangeSet::default(), length: None });
+    }
+
+    fn on_response(&mut self, stream: u64, time: Time, offset: u64, length: u64, fin: bool) {
+        let Some((number, exchange)) = number(stream).and_then(|number| Some((number, self.open.get_mut(&number)?)))
+        else {
+            return;
+        };
+        let end = offset.saturating_add(length);
+        exchange.received.insert(offset, end);
+        if fin {
+            exchange.length = Some(end);
+        }
+        if exchange.length == Some(exchange.received.members()) {
+            if let Some(latency) = time.checked_since(exchange.began) {
+                self.latencies.add(latency.as_nanos());
+            }
+            self.end(number);
+        }
+    }
+
+    fn end(&mut self, number: u64) {
+        if self.open.remove(&number).is_some() {
+            self.over.insert(number, number + 1);
+        }
+    }
+
+    pub(crate) fn finish(mut self, run: &mut RunMetrics) {
+        // A selection of them has other percentiles.
+        if self.latencies.count() == 0 || self.not_followed > 0 {
+            return;
+        }
+        let count = self.latencies.count();
+        let metrics = &mut run.metrics;
+        metrics.exchanges_complete = Some(count);
+        metrics.exchange_latency_median_ns = self.latencies.median();
+        metrics.exchange_latency_max_ns = self.latencies.maximum();
+        let mut of_many = |least, share| (count >= least).then(|| self.latencies.quantile(share)).flatten();
+        metrics.exchange_latency_p95_ns = of_many(LEAST_FOR_P95, 0.95);
+        metrics.exchange_latency_p99_ns = of_many(LEAST_FOR_P99, 0.99);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quiclab_units::Duration;
+
+    use super::*;
+
+    fn at(milliseconds: u64) -> Time {
+        Time::default() + Duration::from_nanos(milliseconds * 1_000_000)
+    }
+
+    fn response(meter: &mut ExchangeMeter, stream: u64, time: u64, range: std::ops::Range<u64>, fin: bool) {
+        meter.on_response(stream, at(time), range.start, range.end - range.start, fin);
+    }
+
+    fn metrics(meter: ExchangeMeter) -> crate::Metrics {
+        let mut run = RunMetrics::empty();
+        meter.finish(&mut run);
+        run.metrics
+    }
+
+    #[test]
+    fn an_exchange_lasts_from_its_request_to_the_last_byte_that_was_missing() {
+        let mut meter = ExchangeMeter::default();
+        meter.on_request(4, at(10));
+        // A request that is sent again began when it was sent first.
+        meter.on_request(4, at(15));
+        response(&mut meter, 4, 30, 0..1000, false);
+        response(&mut meter, 4, 31, 2000..3000, true);
+        response(&mut meter, 4, 32, 0..1000, false);
+        assert_eq!(meter.latencies.count(), 0, "the middle was lost");
+        response(&mut meter, 4, 70, 1000..2000, false);
+        // A copy, and a request that comes late, begin nothing.
+        response(&mut meter, 4, 90, 0..3000, true);
+        meter.on_request(4, at(91));
+        response(&mut meter, 4, 99, 0..3000, true);
+        let metrics = metrics(meter);
+        assert_eq!((metrics.exchanges_complete, metrics.exchange_latency_median_ns), (Some(1), Some(60_000_000)));
+        assert_eq!((metrics.exchange_latency_p95_ns, metrics.exchange_latency_p99_ns), (None, None));
+    }
+
+    #[test]
+    fn an_empty_response_ends_with_the_stream() {
+        let mut meter = ExchangeMeter::default();
+        meter.on_request(0, at(1));
+        response(&mut meter, 0, 3, 0..0, true);
+        assert_eq!(metrics(meter).exchange_latency_max_ns, Some(2_000_000));
+    }
+
+    #[test]
+    fn streams_of_the_server_and_of_one_direction_are_no_exchanges() {
+        let mut meter = ExchangeMeter::default();
+        for stream in [1, 2, 3] {
+            meter.on_request(stream, at(1));
+            response(&mut meter, stream, 2, 0..10, true);
+        }
+        response(&mut meter, 0, 2, 0..10, true);
+        assert_eq!(metrics(meter).exchanges_complete, None, "nor is a response without its request");
+    }
+
+    #[test]
+    fn a_stream_that_is_reset_is_never_complete() {
+        let mut meter = ExchangeMeter::default();
+        meter.on_request(0, at(1));
+        meter.on_frame(Role::Server, at(2), &QuicFrame::ResetStream { stream: 0, error: 1, final_size: 5 });
+        response(&mut meter, 0, 3, 0..5, true);
+        assert_eq!(metrics(meter).exchanges_complete, None);
+    }
+
+    #[test]
+    fn percentiles_are_nearest_ranks_of_enough_exchanges() {
+        let latencies = |count: u64| {
+            let mut meter = ExchangeMeter::default();
+            for number in 0..count {
+                // All run at the same time, and are complete in another order than they began.
+                meter.on_request(number << 2, at(number));
+            }
+            for number in (0..count).rev() {
+                response(&mut meter, number << 2, 2 * number + 1, 0..1, true);
+            }
+            metrics(meter)
+        };
+        let milliseconds = |value: u64| Some(value * 1_000_000);
+        let found = latencies(100);
+        assert_eq!(found.exchanges_complete, Some(100));
+        assert_eq!(found.exchange_latency_median_ns, Some(50_500_000), "1 to 100 ms");
+        assert_eq!(found.exchange_latency_p95_ns, milliseconds(95));
+        assert_eq!(
+            (found.exchange_latency_p99_ns, found.exchange_latency_max_ns),
+            (milliseconds(99), milliseconds(100))
+        );
+        let few = latencies(99);
+        assert_eq!((few.exchange_latency_p95_ns, few.exchange_latency_p99_ns), (milliseconds(95), None));
+        assert_eq!(latencies(19).exchange_latency_p95_ns, None);
+    }
+
+    #[test]
+    fn too_many_at_once_have_no_percentiles() {
+        let mut meter = ExchangeMeter::default();
+        for number in 0..=MOST_OPEN as u64 {
+            meter.on_request(number << 2, at(1));
+        }
+        response(&mut meter, 0, 3, 0..1, true);
+        assert_eq!(metrics(meter).exchanges_complete, None);
+    }
+}
