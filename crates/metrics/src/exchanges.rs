@@ -1,4 +1,4 @@
-//! `exchange_latency_*`: how long requests wait for their responses. An *exchange* is a bidirectional stream of the client: its request,
+//! `exchange_latency_*`, `nothing_to_send_share`: how long requests wait for their responses, and how long the sender waits for requests. An *exchange* is a bidirectional stream of the client: its request,
 //! then the response.
 //!
 //! The time is that of the tap: from the first packet with bytes of the request to the packet that completes the response, each byte counted
@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_units::Time;
+use quiclab_units::{Duration, Time};
 use quiclab_wire::{QuicFrame, Role};
 
 use crate::analysis::DirectionAnalysis;
@@ -74,6 +74,11 @@ pub(crate) struct ExchangeMeter {
     /// Numbers of the exchanges that are over: their later packets repeat what was seen.
     over: RangeSet,
     latencies: Samples,
+    /// When the first request was seen, and when the last response was complete.
+    first: Option<Time>,
+    last: Option<Time>,
+    /// Time without an open exchange, before the last request that was seen.
+    idle: Duration,
     /// Exchanges that were not followed, because too many were open.
     not_followed: u64,
 }
@@ -101,7 +106,7 @@ impl ExchangeMeter {
             // Nothing completes it.
             (Role::Server, QuicFrame::ResetStream { stream, .. }) => {
                 if let Some(number) = number(*stream) {
-                    self.end(number);
+                    self.end(number, time);
                 }
             }
             _ => {}
@@ -116,6 +121,10 @@ impl ExchangeMeter {
         if self.open.len() == MOST_OPEN {
             self.not_followed += 1;
             return;
+        }
+        self.first.get_or_insert(time);
+        if let Some(since) = self.last.filter(|_| self.open.is_empty()) {
+            self.idle = self.idle + time.checked_since(since).unwrap_or_default();
         }
         self.open.insert(number, Exchange { began: time, received: RangeSet::default(), length: None });
     }
@@ -134,12 +143,13 @@ impl ExchangeMeter {
             if let Some(latency) = time.checked_since(exchange.began) {
                 self.latencies.add(latency.as_nanos());
             }
-            self.end(number);
+            self.end(number, time);
         }
     }
 
-    fn end(&mut self, number: u64) {
+    fn end(&mut self, number: u64, time: Time) {
         if self.open.remove(&number).is_some() {
+            self.last = Some(time);
             self.over.insert(number, number + 1);
         }
     }
@@ -152,6 +162,12 @@ impl ExchangeMeter {
         let count = self.latencies.count();
         let metrics = &mut run.metrics;
         metrics.exchanges_complete = Some(count);
+        if count > 1 {
+            let between = self.first.zip(self.last).and_then(|(first, last)| last.checked_since(first));
+            metrics.nothing_to_send_share = between
+                .filter(|between| *between > Duration::ZERO)
+                .map(|between| self.idle.as_nanos() as f64 / between.as_nanos() as f64);
+        }
         metrics.exchange_latency_median_ns = self.latencies.median();
         metrics.exchange_latency_max_ns = self.latencies.maximum();
         let mut of_many = |least, share| (count >= least).then(|| self.latencies.quantile(share)).flatten();
@@ -162,8 +178,6 @@ impl ExchangeMeter {
 
 #[cfg(test)]
 mod tests {
-    use quiclab_units::Duration;
-
     use super::*;
 
     fn at(milliseconds: u64) -> Time {
@@ -198,6 +212,27 @@ mod tests {
         let metrics = metrics(meter);
         assert_eq!((metrics.exchanges_complete, metrics.exchange_latency_median_ns), (Some(1), Some(60_000_000)));
         assert_eq!((metrics.exchange_latency_p95_ns, metrics.exchange_latency_p99_ns), (None, None));
+    }
+
+    #[test]
+    fn a_sender_without_an_open_exchange_has_nothing_to_send() {
+        let mut meter = ExchangeMeter::default();
+        for (stream, begins, ends) in [(0, 0, 10), (4, 30, 50), (8, 40, 60), (12, 100, 110)] {
+            meter.on_request(stream, at(begins));
+            if stream != 4 {
+                response(&mut meter, stream, ends, 0..5, true);
+            }
+            if stream == 8 {
+                // Later than the request that follows it, as responses overlap.
+                response(&mut meter, 4, 70, 0..5, true);
+            }
+        }
+        // From 10 to 30 and from 70 to 100 of 110 ms.
+        assert_eq!(metrics(meter).nothing_to_send_share, Some(50.0 / 110.0));
+        let mut one = ExchangeMeter::default();
+        one.on_request(0, at(1));
+        response(&mut one, 0, 3, 0..5, true);
+        assert_eq!(metrics(one).nothing_to_send_share, None, "one transfer has no pauses between requests");
     }
 
     #[test]

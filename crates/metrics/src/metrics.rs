@@ -219,6 +219,10 @@ metrics! {
     /// The longest exchange latency.
     exchange_latency_max_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
         needs: EXCHANGES, null: "as above" }
+    /// Time in which the server had sent every byte of the responses to all requests so far, divided by the time from the first
+    /// request to the end of the last response; at the sender's tap. The application limits the sender then, not congestion.
+    nothing_to_send_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
+        needs: EXCHANGES, null: "fewer than two exchanges; TCP" }
     /// Time from the client's first packet to the server's first, at the tap. This metric and the five below exist for the
     /// server's direction only.
     handshake_first_reply_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,

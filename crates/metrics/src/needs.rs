@@ -138,7 +138,7 @@ impl Subject {
     /// Whether a metric without a value has none because of its needs, and not because it is about something else.
     fn would_have(self, metric: &str, needs: &[Need]) -> bool {
         let rests_on_frames = needs.iter().any(|need| matches!(need, PacketNumbers | OwnFrames | PeerFrames));
-        let is_of_servers = metric.starts_with("goodput_") || metric.starts_with("exchange");
+        let is_of_servers = metric.starts_with("goodput_") || EXCHANGES == needs;
         self.protocol == FlowProtocol::Quic
             && rests_on_frames
             && !metric.starts_with("burst_share_")

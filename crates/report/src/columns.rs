@@ -173,6 +173,7 @@ const WHOLE: &[Column] = &[
     detail("rtt_min_ns", "smallest RTT, ms", |metrics| count(metrics.rtt_min_ns), MILLI_OF_NANO, 3),
     detail("rtt_p95_ns", "95 % of RTTs, ms", |metrics| count(metrics.rtt_p95_ns), MILLI_OF_NANO, 3),
     detail("rtt_max_ns", "largest RTT, ms", |metrics| count(metrics.rtt_max_ns), MILLI_OF_NANO, 3),
+    detail("nothing_to_send_share", "nothing to send, share of time", |metrics| metrics.nothing_to_send_share, 1.0, 3),
     detail("exchanges_complete", "complete exchanges", |metrics| count(metrics.exchanges_complete), 1.0, 0),
     detail(
         "exchange_latency_median_ns",
