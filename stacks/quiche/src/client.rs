@@ -111,7 +111,8 @@ impl Client<'_> {
         let (work, no_error) = match settings.perf {
             Some(sizes) => {
                 let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
-                (Work::Perf(perf::Client::new(exchanges.with(settings.perf_load).every(settings.perf_period), began)), PERF_NO_ERROR)
+                let exchanges = exchanges.with(settings.perf_load).every(settings.perf_period);
+                (Work::Perf(perf::Client::new(exchanges, began)), PERF_NO_ERROR)
             }
             None => (Work::Files(Requests::new(requests, settings)), H3_NO_ERROR),
         };

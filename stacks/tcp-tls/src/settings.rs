@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn it_has_all_loads() {
-        for (name, load) in ["bulk", "bidirectional", "requests", "handshakes"].into_iter().zip(Load::WITHOUT_PERIODIC) {
+        for (name, load) in ["bulk", "bidirectional", "requests", "handshakes"].into_iter().zip(Load::WITHOUT_PERIODIC)
+        {
             let settings = parse(&[("QUICLAB_PERF_LOAD", name), ("QUICLAB_PERF_DURATION", "9")]).unwrap();
             assert_eq!(settings.perf_load, load);
         }
