@@ -44,7 +44,7 @@ pub(crate) struct DirectionMeter {
     precision: PrecisionMeter,
     recovery: Option<Box<RecoveryMeter>>,
     tcp: Option<Box<TcpMeter>>,
-    /// Of the server's direction.
+    /// Requests and responses; only those in the server's meter are finished.
     exchanges: Option<Box<ExchangeMeter>>,
     bursts: Option<Box<BurstMeter>>,
     windows: Option<Box<WindowMeter>>,

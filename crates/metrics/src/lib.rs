@@ -42,6 +42,7 @@ mod phases;
 mod pictures;
 mod planned;
 mod ranges;
+mod receiver;
 mod recovery;
 mod repeated;
 mod rtt;

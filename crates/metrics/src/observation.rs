@@ -10,7 +10,7 @@ use crate::capture::CaptureAnalysis;
 use crate::needs::{MissingEvidence, Need, Subject};
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
-use crate::{busy, drops, exchanges, goodput};
+use crate::{busy, drops, goodput, receiver};
 
 /// What was seen of one run. `None` is "not known"; it leads to a null in the metrics, never to a 0.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
         // What the capture as a whole is warned of stands in the flow's warnings too, with the metrics that it costs.
         run.warnings.retain(|warning| measured.run.warnings.iter().all(|other| other.code != warning.code));
         run.warnings.extend(measured.run.warnings.iter().cloned());
-        exchanges::of_receiver(analysis, observation, measured, &mut run);
+        receiver::measure(analysis, observation, measured, &mut run);
         let response_is_given = observation.response_bytes.is_some();
         unmet.withhold(Subject { sender: Role::Server, protocol: measured.protocol, response_is_given }, &mut run);
         warn_of_others(analysis, observation, &candidates, &mut run);

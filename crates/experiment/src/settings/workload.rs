@@ -22,7 +22,7 @@ const LONGEST_NAME: u32 = 255;
 const MILLISECOND: u64 = 1_000_000;
 /// The contract counts periods in microseconds.
 const MICROSECOND: u64 = 1000;
-/// More fits into no variable of an endpoint.
+/// The longest period. The variable of endpoints takes no number of microseconds that has more than 32 bits.
 const LONGEST_PERIOD: Duration = Duration::from_secs(3600);
 /// A chain of certificates that can always be made, in bytes.
 const SMALLEST_CHAIN: u64 = 500;
