@@ -21,12 +21,19 @@ const (
 	loadBidirectional perfLoad = "bidirectional"
 	// One exchange per URL at a time, all on one connection. When one is complete, the next begins, until the time is over.
 	loadRequests perfLoad = "requests"
+	// One exchange per URL, all on one connection. Each begins a fixed time after the one before began, whether that is complete or not.
+	loadPeriodic perfLoad = "periodic"
 	// One connection per URL at a time. When one is closed, the next begins, until the time is over. None resumes a session.
 	loadHandshakes perfLoad = "handshakes"
 )
 
 // hasLatencies is true where it is to be known how long each one took.
 func (l perfLoad) hasLatencies() bool {
+	return l == loadRequests || l == loadPeriodic || l == loadHandshakes
+}
+
+// needsDuration is true where only the end of the time ends it.
+func (l perfLoad) needsDuration() bool {
 	return l == loadRequests || l == loadHandshakes
 }
 
@@ -91,13 +98,33 @@ func perfLoadOf(variables map[string]string, duration time.Duration) (perfLoad, 
 		}
 		return loadBulk, "", fmt.Errorf("%s: found %q, this endpoint supports %s: %w", load, chosen, strings.Join(names, ", "), errNotSupported)
 	}
-	if chosen.hasLatencies() && duration == 0 {
+	if chosen.needsDuration() && duration == 0 {
 		return loadBulk, "", fmt.Errorf("%s: found %q, expected QUICLAB_PERF_DURATION beside it", load, chosen)
 	}
 	if variables[path] != "" && !chosen.hasLatencies() {
-		return loadBulk, "", fmt.Errorf("%s: found %q, expected nothing, but with %s=requests or handshakes", path, variables[path], load)
+		return loadBulk, "", fmt.Errorf("%s: found %q, expected nothing, but with %s=requests, periodic or handshakes", path, variables[path], load)
 	}
 	return chosen, variables[path], nil
+}
+
+// perfPeriodOf is the time from the beginning of an exchange to that of the next one; 0 with every load but loadPeriodic.
+func perfPeriodOf(variables map[string]string, load perfLoad) (time.Duration, error) {
+	const name = "QUICLAB_PERF_PERIOD"
+	isClient := variables["TESTCASE"] == "perf" && variables["ROLE"] == "client"
+	if err := onlyWithPerf(variables, isClient, "a client with TESTCASE=perf", name); err != nil {
+		return 0, err
+	}
+	microseconds, err := parseNumber(variables, name, 0)
+	if err != nil {
+		return 0, err
+	}
+	if (microseconds > 0) != (load == loadPeriodic) {
+		return 0, fmt.Errorf("%s: found %q, expected microseconds, at least 1, together with QUICLAB_PERF_LOAD=periodic", name, variables[name])
+	}
+	if _, ok := variables["QUICLAB_STREAMS"]; ok && load == loadPeriodic {
+		return 0, fmt.Errorf("QUICLAB_STREAMS: found %q, expected nothing with QUICLAB_PERF_LOAD=periodic, which waits for no response", variables["QUICLAB_STREAMS"])
+	}
+	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
 // runPerf carries the exchanges of one connection under a load other than loadHandshakes. exchange returns when its stream was there. end closes
@@ -108,7 +135,17 @@ func runPerf(settings *settings, exchange func(*perfSizes) (time.Time, error), e
 		apart := settings.perf.apart()
 		sizes = slices.Repeat(apart[:], len(settings.requests))
 	}
+	start := time.Now()
 	return concurrently(settings, len(sizes), func(number int) error {
+		if settings.perfLoad == loadPeriodic {
+			due := start.Add(time.Duration(number) * settings.perfPeriod)
+			time.Sleep(time.Until(due))
+			_, err := exchange(&sizes[number])
+			if err == nil {
+				perfLatencies.since(due)
+			}
+			return err
+		}
 		for {
 			began, err := exchange(&sizes[number])
 			if err != nil || settings.perfLoad != loadRequests {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,7 +22,11 @@ func TestALoadIsAskedForByItsName(t *testing.T) {
 	}
 	const duration, path = "QUICLAB_PERF_DURATION=250", "QUICLAB_PERF_LATENCIES=/l"
 	for _, load := range perfLoads {
-		settings, err := asked("QUICLAB_PERF_LOAD="+string(load), duration)
+		more := []string{"QUICLAB_PERF_LOAD=" + string(load), duration}
+		if load == loadPeriodic {
+			more = append(more, "QUICLAB_PERF_PERIOD=33333")
+		}
+		settings, err := asked(more...)
 		if err != nil || settings.perfLoad != load {
 			t.Errorf("%s: found %+v, %v", load, settings, err)
 		}
@@ -42,9 +48,61 @@ func TestALoadIsAskedForByItsName(t *testing.T) {
 
 func TestALoadWithLatenciesNeedsATime(t *testing.T) {
 	for _, load := range perfLoads {
+		if load == loadPeriodic {
+			continue
+		}
 		_, err := parse("TESTCASE=perf", "QUICLAB_PERF_REQUEST=8", "QUICLAB_PERF_RESPONSE=0", "QUICLAB_PERF_LOAD="+string(load))
 		if (err != nil) != load.hasLatencies() {
 			t.Errorf("%s: found %v", load, err)
+		}
+	}
+}
+
+func TestAScheduleNeedsItsPeriodAndNothingElse(t *testing.T) {
+	const load, period, path = "QUICLAB_PERF_LOAD=periodic", "QUICLAB_PERF_PERIOD=33333", "QUICLAB_PERF_LATENCIES=/l"
+	client := []string{"TESTCASE=perf", "QUICLAB_PERF_REQUEST=8", "QUICLAB_PERF_RESPONSE=0"}
+	asked := func(more ...string) (*settings, error) { return parse(append(client[:3:3], more...)...) }
+	settings, err := asked(load, period, path)
+	if err != nil || settings.perfPeriod != 33_333*time.Microsecond || settings.perfLatencies != "/l" {
+		t.Errorf("found %+v, %v", settings, err)
+	}
+	for _, more := range [][]string{{load}, {period}, {load, "QUICLAB_PERF_PERIOD=0"}, {load, "QUICLAB_PERF_PERIOD=33.3"}, {load, period, "QUICLAB_STREAMS=2"}} {
+		if _, err := asked(more...); err == nil || errors.Is(err, errNotSupported) {
+			t.Errorf("%v: found %v, expected a failure", more, err)
+		}
+	}
+	if _, err := parse(period); !errors.Is(err, errNotSupported) {
+		t.Errorf("found %v, expected not supported", err)
+	}
+}
+
+func TestExchangesOfAScheduleDoNotWaitForEachOther(t *testing.T) {
+	const count = 5
+	settings := &settings{
+		perfLoad: loadPeriodic, perfPeriod: time.Millisecond, streams: 2 * count, perf: &perfSizes{8, 0}, requests: make([]*url.URL, count),
+	}
+	var lock sync.Mutex
+	var began []time.Time
+	all := make(chan struct{})
+	start := time.Now()
+	err := runPerf(settings, func(*perfSizes) (time.Time, error) {
+		now := time.Now()
+		lock.Lock()
+		began = append(began, now)
+		if len(began) == count {
+			close(all)
+		}
+		lock.Unlock()
+		// None is complete before the last one has begun.
+		<-all
+		return now, nil
+	}, func() {})
+	if err != nil || len(began) != count {
+		t.Fatalf("found %v, %v", began, err)
+	}
+	for number, one := range began {
+		if due := start.Add(time.Duration(number) * time.Millisecond); one.Before(due) {
+			t.Errorf("%d: found %v, expected at least %v", number, one, due)
 		}
 	}
 }

@@ -31,6 +31,8 @@ type settings struct {
 	perfDuration time.Duration
 	// What the client of perf does; loadBulk in other test cases, and for a server.
 	perfLoad perfLoad
+	// Time from the beginning of an exchange to that of the next one with loadPeriodic, 0 with every other load.
+	perfPeriod time.Duration
 	// File that its latencies are written to at the end; empty: none.
 	perfLatencies string
 	// Where it is written down how far perf has come; nil: nowhere.
@@ -66,6 +68,7 @@ var numbers = map[string]uint64{
 	"QUICLAB_CERT_DELAY":    3_600_000,
 	"QUICLAB_PERF_DURATION": 86_400_000,
 	"QUICLAB_PERF_INTERVAL": 60_000,
+	"QUICLAB_PERF_PERIOD":   math.MaxUint32,
 	"QUICLAB_PERF_REQUEST":  math.MaxUint64,
 	"QUICLAB_PERF_RESPONSE": math.MaxUint64,
 	"QUICLAB_PORT":          65535,
@@ -134,6 +137,10 @@ func parseSettings(environment []string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	perfPeriod, err := perfPeriodOf(variables, perfLoad)
+	if err != nil {
+		return nil, err
+	}
 	perfProgress, err := perfProgressOf(variables)
 	if err != nil {
 		return nil, err
@@ -145,6 +152,7 @@ func parseSettings(environment []string) (*settings, error) {
 		perf:             perf,
 		perfDuration:     perfDuration,
 		perfLoad:         perfLoad,
+		perfPeriod:       perfPeriod,
 		perfLatencies:    perfLatencies,
 		perfProgress:     perfProgress,
 		www:              value("WWW", "/www"),

@@ -18,4 +18,4 @@ var testCases = map[string][]string{
 }
 
 // perfLoads are the values of QUICLAB_PERF_LOAD that the client can honour.
-var perfLoads = []perfLoad{loadBulk, loadBidirectional, loadRequests, loadHandshakes}
+var perfLoads = []perfLoad{loadBulk, loadBidirectional, loadRequests, loadPeriodic, loadHandshakes}

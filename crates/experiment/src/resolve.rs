@@ -10,7 +10,7 @@ use crate::error::nearest_word;
 use crate::run::word as lowercase;
 use crate::settings::{
     Certificate, Clock, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Sender, Settings, StackSettings,
-    Thefts, Word as _, draft::Draft, setting_words, workload::TRANSFER,
+    Thefts, Word as _, Workload, draft::Draft, setting_words, workload::TRANSFER,
 };
 use crate::stack::{CONGESTION_CONTROL, CertificateDelay, StackManifest, common_http};
 
@@ -210,6 +210,7 @@ impl Draft {
             );
             return Err(("workload.size", message).into());
         }
+        self.check_period()?;
         if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
             let message =
                 format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);
@@ -226,6 +227,38 @@ impl Draft {
             );
             let hint = Some(format!("set workload.certificate to {smallest} or more, or choose a smaller key"));
             return Err(Refusal { hint, ..("workload.certificate", message).into() });
+        }
+        Ok(())
+    }
+
+    /// Requests by a schedule: who opens streams by it, and whether the time is enough.
+    fn check_period(&self) -> Result<(), Refusal> {
+        let Workload { period: Some(period), ref test_case, streams, timeout, files, .. } = self.settings.workload
+        else {
+            return Ok(());
+        };
+        if !self.settings.workload.has_no_files() {
+            let message = format!(
+                "found \"{period}\" with workload.test_case = {test_case:?}; expected \"none\", because only the client of \
+                 \"perf\" opens streams by a schedule"
+            );
+            let hint = Some("set workload.test_case to \"perf\"".to_owned());
+            return Err(Refusal { hint, ..("workload.period", message).into() });
+        }
+        if let Some(streams) = streams {
+            let message = format!(
+                "found {streams} with workload.period = \"{period}\"; expected \"all\", because a request that waits for a \
+                 response is not sent when it is due"
+            );
+            return Err(("workload.streams", message).into());
+        }
+        let last = self.settings.workload.last_request();
+        if last >= timeout {
+            let message = format!(
+                "found \"{timeout}\", expected more than {last}: that is when the last of workload.files = {files} requests \
+                 begins with workload.period = \"{period}\""
+            );
+            return Err(("workload.timeout", message).into());
         }
         Ok(())
     }

@@ -375,6 +375,7 @@ fn on_packet(
     };
     own.on_packet(view, protection, origin, plan);
     peer.on_packet_of_peer(view);
+    directions[Role::Server as usize].on_packet_of_exchange(view, sender);
 }
 
 /// Over TCP and TLS the counterpart of a 1-RTT packet is a segment with payload behind the client's Finished.

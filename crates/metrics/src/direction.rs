@@ -12,6 +12,7 @@ use crate::analysis::AnalysisSettings;
 use crate::bursts::{BurstMeter, SentContext};
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
+use crate::exchanges::ExchangeMeter;
 use crate::first_packets::{PacketView, TELLING_BYTES};
 use crate::goodput::{ProtectedMeter, Protection};
 use crate::needs::{MOST_UNMET, MissingEvidence, Need, Subject};
@@ -43,6 +44,8 @@ pub(crate) struct DirectionMeter {
     precision: PrecisionMeter,
     recovery: Option<Box<RecoveryMeter>>,
     tcp: Option<Box<TcpMeter>>,
+    /// Requests and responses; only those in the server's meter are finished.
+    exchanges: Option<Box<ExchangeMeter>>,
     bursts: Option<Box<BurstMeter>>,
     windows: Option<Box<WindowMeter>>,
     decryption: DecryptionCounts,
@@ -81,6 +84,7 @@ impl DirectionMeter {
             precision: PrecisionMeter::default(),
             recovery,
             tcp,
+            exchanges: (!is_tcp).then(Box::default),
             bursts: Some(Box::new(BurstMeter::default())),
             windows: settings.window.map(|length| Box::new(WindowMeter::new(length, settings.train_threshold))),
             decryption: DecryptionCounts::default(),
@@ -280,6 +284,16 @@ impl DirectionMeter {
         }
     }
 
+    /// A packet of either end: what requests and responses it carries.
+    pub(crate) fn on_packet_of_exchange(&mut self, seen: &PacketView, sender: Role) {
+        let Some(exchanges) = &mut self.exchanges else { return };
+        for packet in seen.packets.iter().filter(|packet| packet.decryption == Decryption::Verified) {
+            for frame in &seen.frames[packet.frames.clone()] {
+                exchanges.on_frame(sender, seen.time, frame);
+            }
+        }
+    }
+
     /// The capture begins after the connection did: what is in flight already is not known.
     pub(crate) fn begin_late(&mut self) {
         self.recovery.iter_mut().for_each(|recovery| recovery.transport.flight.wait());
@@ -361,6 +375,9 @@ impl DirectionMeter {
         if let Some(mut tcp) = self.tcp {
             tcp.finish(run);
             pictures = tcp.transport.into_pictures();
+        }
+        if let Some(exchanges) = self.exchanges.filter(|_| is_server) {
+            exchanges.finish(run);
         }
         if run.metrics.packets_duplicated.is_none() && self.copies > 0 {
             run.metrics.packets_duplicated = Some(self.copies);

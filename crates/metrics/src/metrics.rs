@@ -13,7 +13,7 @@ use crate::metric::{
     metrics,
 };
 use crate::needs::{
-    CAUSES, COUNTS, HANDSHAKE,
+    CAUSES, COUNTS, EXCHANGES, HANDSHAKE,
     Need::{Beginning, Ending, EveryPacket, NoPeerCopies, OwnFrames, PacketNumbers, PeerFrames},
     PACKETS, RECOVERY, REPEATED, SLOW_START_END, SPACING, STREAMS,
 };
@@ -201,6 +201,28 @@ metrics! {
     /// section 2).
     smoothed_rtt_ns: u64 { unit: "ns", about: Delay, better: Neither, step: UNIT,
         needs: RECOVERY, null: "no samples" }
+    /// Exchanges: bidirectional streams of the client whose response is complete. This metric and the four below are those of the
+    /// tap behind the bottleneck in a record, where they show what the client waits for, and those of the tap otherwise. They
+    /// exist for the server's direction only. Needs the keys of both ends, and whole packets: `tap.bottleneck_snaplen = "full"`.
+    exchanges_complete: u64 { unit: "", about: Other, better: Neither, step: UNIT,
+        needs: EXCHANGES, null: "no exchange was seen; the tap keeps less than whole packets; TCP" }
+    /// Median of the exchange latencies. An *exchange latency* is the time from the first packet with STREAM bytes of a request to
+    /// the packet that completes its response.
+    exchange_latency_median_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
+        needs: EXCHANGES, null: "as above" }
+    /// The nearest-rank 95th percentile.
+    exchange_latency_p95_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
+        needs: EXCHANGES, null: "as above; fewer than 20 exchanges" }
+    /// The nearest-rank 99th percentile.
+    exchange_latency_p99_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
+        needs: EXCHANGES, null: "as above; fewer than 100 exchanges" }
+    /// The longest exchange latency.
+    exchange_latency_max_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
+        needs: EXCHANGES, null: "as above" }
+    /// Time in which the server had sent every byte of the responses to all requests so far, divided by the time from the first
+    /// request to the end of the last response; at the sender's tap. The application limits the sender then, not congestion.
+    nothing_to_send_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
+        needs: EXCHANGES, null: "fewer than two exchanges; TCP" }
     /// Time from the client's first packet to the server's first, at the tap. This metric and the five below exist for the
     /// server's direction only.
     handshake_first_reply_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,

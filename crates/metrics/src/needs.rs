@@ -84,6 +84,7 @@ pub(crate) const CAUSES: &[Need] =
 pub(crate) const STREAMS: &[Need] = &[EveryPacket, OwnFrames];
 pub(crate) const REPEATED: &[Need] = &[EveryPacket, Beginning, OwnFrames];
 pub(crate) const RECOVERY: &[Need] = &[EveryPacket, PacketNumbers, OwnFrames, PeerFrames];
+pub(crate) const EXCHANGES: &[Need] = &[OrderedTimes, EveryPacket, Beginning, OwnFrames, PeerFrames];
 pub(crate) const HANDSHAKE: &[Need] = &[EveryPacket, Beginning];
 
 pub(crate) const SLOW_START_END: &[Need] = &[EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
@@ -138,10 +139,11 @@ impl Subject {
     fn would_have(self, metric: &str, needs: &[Need]) -> bool {
         let rests_on_frames = needs.iter().any(|need| matches!(need, PacketNumbers | OwnFrames | PeerFrames));
         let is_of_transfers = metric.starts_with("goodput_");
+        let is_of_servers = EXCHANGES == needs;
         self.protocol == FlowProtocol::Quic
             && rests_on_frames
             && !metric.starts_with("burst_share_")
-            && (self.sender == Role::Server || self.bytes_are_given || !is_of_transfers)
+            && (self.sender == Role::Server || (!is_of_servers && (self.bytes_are_given || !is_of_transfers)))
     }
 }
 

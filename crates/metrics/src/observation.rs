@@ -10,7 +10,7 @@ use crate::capture::CaptureAnalysis;
 use crate::needs::{MissingEvidence, Need, Subject};
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
-use crate::{busy, drops, goodput};
+use crate::{busy, drops, goodput, receiver};
 
 /// What was seen of one run. `None` is "not known"; it leads to a null in the metrics, never to a 0.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Observation {
     pub path_copies_packets: Option<u64>,
     /// Packets that the capture itself lost, by name of the tap. A tap that did not say is absent.
     pub capture_losses_packets: BTreeMap<String, u64>,
+    /// Whether the client made its requests by a schedule, so that how long they wait is what the run is about.
+    pub has_schedule: bool,
     /// Why no packet was captured, where that was asked for.
     pub not_captured: Option<String>,
     /// Share of the transfer in which the machine that both endpoints ran on was not idle, 0 to 1. Where only the endpoints' time is
@@ -56,6 +58,7 @@ impl Observation {
             other_drops_packets: Some(0),
             path_copies_packets: None,
             capture_losses_packets: BTreeMap::new(),
+            has_schedule: false,
             not_captured: None,
             cpu_busy_share: None,
         }
@@ -84,6 +87,7 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
         // What the capture as a whole is warned of stands in the flow's warnings too, with the metrics that it costs.
         run.warnings.retain(|warning| measured.run.warnings.iter().all(|other| other.code != warning.code));
         run.warnings.extend(measured.run.warnings.iter().cloned());
+        receiver::measure(analysis, observation, measured, &mut run);
         let bytes_are_given = observation.transferred_bytes.is_some();
         let subject = Subject { sender: observation.sender, protocol: measured.protocol, bytes_are_given };
         unmet.withhold(subject, &mut run);

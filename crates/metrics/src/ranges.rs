@@ -73,6 +73,10 @@ impl RangeSet {
         self.ranges.first_key_value().map(|(begin, _)| *begin)
     }
 
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        self.ranges.range(..=number).next_back().is_some_and(|(_, end)| number < *end)
+    }
+
     pub(crate) fn members(&self) -> u64 {
         self.members
     }
@@ -121,6 +125,9 @@ mod tests {
                 prop_assert_eq!(ranges.insert(begin, begin + length), new);
             }
             prop_assert_eq!(ranges.members(), numbers.len() as u64);
+            for number in 0..72 {
+                prop_assert_eq!(ranges.contains(number), numbers.contains(&number));
+            }
             let span = numbers.first().zip(numbers.last()).map_or(0, |(first, last)| last - first + 1);
             prop_assert_eq!(ranges.span(), span);
             let mut expected = 0;

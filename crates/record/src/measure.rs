@@ -105,6 +105,7 @@ fn measure_packets(
         bottleneck_tap: observed.interface_of(TapRole::BehindBottleneck),
         sender,
         transferred_bytes,
+        has_schedule: run.settings.workload.period.is_some(),
         client_lifetime: observed.client_lifetime,
         queue_drops_packets: observed.drops_to_receiver(end),
         path_copies_packets: copies_to_receiver(run, observed),

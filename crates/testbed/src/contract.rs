@@ -22,6 +22,9 @@ pub(crate) fn server_can_move(run: &Run) -> bool {
     run.settings.workload.test_case == MIGRATION
 }
 
+/// Name of the log that a client of `perf` writes its latencies to.
+const LATENCIES: &str = "latencies.hdr";
+
 /// The variable of `stack.first_ack`.
 const FIRST_ACK: &str = "QUICLAB_FIRST_ACK";
 
@@ -69,6 +72,11 @@ pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTree
         if workload.has_no_files() {
             set("QUICLAB_PERF_REQUEST", workload.request_size.as_bytes().to_string());
             set("QUICLAB_PERF_RESPONSE", workload.size.as_bytes().to_string());
+            if let Some(period) = workload.period {
+                set("QUICLAB_PERF_LOAD", "periodic".to_owned());
+                set("QUICLAB_PERF_PERIOD", (period.as_nanos() / 1000).to_string());
+                set("QUICLAB_PERF_LATENCIES", format!("{LOGS}/{LATENCIES}"));
+            }
         }
     }
     let interop_runner = stack.guest.contract == Contract::InteropRunner;

@@ -4,6 +4,7 @@
 mod latencies;
 mod load;
 pub mod progress;
+mod schedule;
 mod streams;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::fmt;
 pub use latencies::{LATENCIES, Latencies};
 pub use load::Load;
 pub use progress::{COUNTERS, Path, Progress, Reporter};
+pub use schedule::Schedule;
 pub use streams::{Answers, Exchanges, NoHead, Outgoing, Piece};
 
 /// Name in ALPN, section 2.1.

@@ -26,6 +26,8 @@ pub struct Settings<C> {
     pub perf_duration: Option<Duration>,
     /// What the client does in [`TestCase::Perf`]; [`perf::Load::Bulk`] in other test cases, and for a server.
     pub perf_load: perf::Load,
+    /// Time from the beginning of an exchange to that of the next one with [`perf::Load::Periodic`]; `None` with every other load.
+    pub perf_period: Option<Duration>,
     /// File that its latencies are written to at the end; `None`: they are not.
     pub perf_latencies: Option<PathBuf>,
     /// Where it is written down how far [`TestCase::Perf`] has come; `None`: nowhere.
@@ -109,6 +111,7 @@ impl<C: Copy> Settings<C> {
             perf: perf_sizes(&asked, role, test_case)?,
             perf_duration: perf_duration(&asked, role, test_case)?,
             perf_load: perf::Load::Bulk,
+            perf_period: None,
             perf_latencies: None,
             perf_progress: perf_progress(&asked, test_case)?,
             www: folder("WWW", "/www"),
@@ -133,6 +136,7 @@ impl<C: Copy> Settings<C> {
             port: port.unwrap_or(443),
         };
         (settings.perf_load, settings.perf_latencies) = perf_load(&asked, support, &settings)?;
+        settings.perf_period = perf_period(&asked, &settings)?;
         settings.gso_rate = gso_rate(&asked, support, settings.gso)?;
         settings.txtime_deadline = txtime_deadline(&asked, settings.txtime_clock)?;
         (support.rules)(&mut settings, &asked)?;
@@ -243,12 +247,31 @@ fn perf_load<C>(
     let load = asked.choice(LOAD, support.extras.perf_loads)?;
     let latencies = asked.value(LATENCIES).filter(|path| !path.is_empty()).map(PathBuf::from);
     if latencies.is_some() && !load.has_latencies() {
-        return Err(asked.invalid(LATENCIES, "nothing, but with QUICLAB_PERF_LOAD=requests or handshakes"));
+        return Err(asked.invalid(LATENCIES, "nothing, but with QUICLAB_PERF_LOAD=requests, periodic or handshakes"));
     }
-    if load.has_latencies() && settings.perf_duration.is_none() {
-        return Err(asked.invalid(LOAD, "bulk or bidirectional, or QUICLAB_PERF_DURATION beside it"));
+    if load.needs_duration() && settings.perf_duration.is_none() {
+        return Err(asked.invalid(LOAD, "bulk, bidirectional or periodic, or QUICLAB_PERF_DURATION beside it"));
     }
     Ok((load, latencies))
+}
+
+fn perf_period<C>(asked: &Asked, settings: &Settings<C>) -> Result<Option<Duration>, SettingsError> {
+    const NAME: &str = "QUICLAB_PERF_PERIOD";
+    const EXPECTED: &str = "microseconds, a whole number, at least 1, together with QUICLAB_PERF_LOAD=periodic";
+    if asked.value(NAME).is_some() && settings.perf.is_none() {
+        return Err(asked.refusal(NAME, "it for a client with TESTCASE=perf only"));
+    }
+    let period: Option<u32> = asked.number(NAME, EXPECTED)?;
+    let is_periodic = settings.perf_load == perf::Load::Periodic;
+    if period.is_some() != is_periodic || period == Some(0) {
+        return Err(asked.invalid(NAME, EXPECTED));
+    }
+    if is_periodic && settings.streams.is_some() {
+        return Err(
+            asked.invalid("QUICLAB_STREAMS", "nothing with QUICLAB_PERF_LOAD=periodic, which waits for no response")
+        );
+    }
+    Ok(period.map(|period| Duration::from_micros(period.into())))
 }
 
 fn perf_progress(asked: &Asked, test_case: TestCase) -> Result<Option<perf::Progress>, SettingsError> {

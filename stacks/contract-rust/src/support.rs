@@ -103,7 +103,7 @@ impl SettingsError {
 }
 
 /// The variables with the prefix `QUICLAB_` that the contract has. Any other one is a setting that would be ignored.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     "QUICLAB_CCA",
     "QUICLAB_CERT_DELAY",
     "QUICLAB_GSO",
@@ -117,6 +117,7 @@ const KNOWN: [&str; 20] = [
     "QUICLAB_PERF_INTERVAL",
     "QUICLAB_PERF_LATENCIES",
     "QUICLAB_PERF_LOAD",
+    "QUICLAB_PERF_PERIOD",
     "QUICLAB_PERF_PROGRESS",
     "QUICLAB_PERF_REQUEST",
     "QUICLAB_PERF_RESPONSE",

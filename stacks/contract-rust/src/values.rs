@@ -141,6 +141,7 @@ impl Named for Load {
             Self::Bulk => "bulk",
             Self::Bidirectional => "bidirectional",
             Self::Requests => "requests",
+            Self::Periodic => "periodic",
             Self::Handshakes => "handshakes",
         }
     }

@@ -1,6 +1,6 @@
 //! What a connection carries: HTTP/0.9 or perf, of a server or a client.
 
-use std::ptr;
+use std::{ptr, time::Instant};
 
 use anyhow::{Result, bail};
 use ngtcp2_sys::{
@@ -49,6 +49,10 @@ pub trait Application {
     fn on_shut(&mut self, stream: i64);
     /// True where all has come that was to come.
     fn is_complete(&self) -> bool;
+    /// When another stream is to be opened although nothing arrives. `None`: never.
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// A connection, for an [`Application`] to open and abandon streams.

@@ -93,7 +93,7 @@ fn fetch(
     let application: Box<dyn Application> = match settings.perf {
         Some(sizes) => {
             let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
-            Box::new(perf::Client::new(exchanges.with(settings.perf_load), began))
+            Box::new(perf::Client::new(exchanges.with(settings.perf_load).every(settings.perf_period), began))
         }
         None => Box::new(hq::Client::new(requests, settings)),
     };
@@ -112,7 +112,10 @@ fn fetch(
         {
             break;
         }
-        let timeout = Duration::from_nanos(connection.expiry().saturating_sub(now()));
+        let mut timeout = Duration::from_nanos(connection.expiry().saturating_sub(now()));
+        if let Some(due) = connection.shared.application.borrow().next_due() {
+            timeout = timeout.min(due.saturating_duration_since(Instant::now()));
+        }
         // A full socket is the first thing to wait for.
         socket.wait(if socket.is_full() { None } else { Some(timeout) })?;
         socket.flush()?;

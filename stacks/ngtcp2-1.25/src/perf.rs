@@ -253,4 +253,8 @@ impl Application for Client {
     fn is_complete(&self) -> bool {
         self.exchanges.are_complete()
     }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.exchanges.next_due()
+    }
 }

@@ -111,7 +111,8 @@ impl Client<'_> {
         let (work, no_error) = match settings.perf {
             Some(sizes) => {
                 let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
-                (Work::Perf(perf::Client::new(exchanges.with(settings.perf_load), began)), PERF_NO_ERROR)
+                let exchanges = exchanges.with(settings.perf_load).every(settings.perf_period);
+                (Work::Perf(perf::Client::new(exchanges, began)), PERF_NO_ERROR)
             }
             None => (Work::Files(Requests::new(requests, settings)), H3_NO_ERROR),
         };
@@ -136,6 +137,14 @@ impl Work {
         match self {
             Self::Files(requests) => requests.are_complete(),
             Self::Perf(streams) => streams.are_complete(),
+        }
+    }
+
+    /// When something is to be sent although nothing arrives.
+    fn next_due(&self) -> Option<Instant> {
+        match self {
+            Self::Files(_) => None,
+            Self::Perf(streams) => streams.next_due(),
         }
     }
 
@@ -169,6 +178,10 @@ fn fetch(
             let left = deadline.saturating_duration_since(Instant::now());
             let what = if http.is_none() { "handshake" } else { "session ticket" };
             ensure!(!left.is_zero(), "{what}: not there within {HANDSHAKE_TIMEOUT:?}");
+            timeout = Some(timeout.map_or(left, |timeout| timeout.min(left)));
+        }
+        if let Some(due) = work.next_due() {
+            let left = due.saturating_duration_since(Instant::now());
             timeout = Some(timeout.map_or(left, |timeout| timeout.min(left)));
         }
         if !more_to_send && timeout != Some(Duration::ZERO) {

@@ -28,6 +28,11 @@ impl Client {
         self.exchanges.are_complete()
     }
 
+    /// When the next stream is due; `None`: it waits for something else.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.exchanges.next_due()
+    }
+
     /// Counts what has arrived, then hands over what can be sent: a response that is complete can make room for a request. The handshake is
     /// complete.
     ///

@@ -99,7 +99,11 @@ impl Client {
 
     async fn exchange(&self, connection: &Connection, sizes: Sizes) -> Result<()> {
         let Settings { contract, .. } = &self.settings;
-        perf::exchange(connection, contract.perf_load, sizes, contract.requests.len(), contract.streams).await
+        let streams = contract.requests.len();
+        if let Some(period) = contract.perf_period {
+            return perf::exchange_every(connection, period, sizes, streams).await;
+        }
+        perf::exchange(connection, contract.perf_load, sizes, streams, contract.streams).await
     }
 
     fn connect(&self) -> Result<Connecting> {

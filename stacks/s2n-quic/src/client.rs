@@ -78,7 +78,13 @@ async fn shake_hands(client: &Client, server: SocketAddr, settings: &Settings) -
 async fn fetch(connection: &Handle, settings: &Settings) -> Result<()> {
     if let Some(sizes) = settings.perf {
         COUNTERS.connected();
-        let exchange = perf::exchange(connection, settings.perf_load, sizes, settings.requests.len(), settings.streams);
+        let streams = settings.requests.len();
+        let exchange = async {
+            match settings.perf_period {
+                Some(period) => perf::exchange_every(connection, period, sizes, streams).await,
+                None => perf::exchange(connection, settings.perf_load, sizes, streams, settings.streams).await,
+            }
+        };
         let Some(time) = settings.perf_duration else { return exchange.await };
         // The end of the time is a good end too.
         return timeout(time, exchange).await.unwrap_or(Ok(()));

@@ -1,18 +1,18 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use quiclab_contract::perf::{COUNTERS, HEAD, Head, LATENCIES, Load, Sizes, check, pieces};
+use quiclab_contract::perf::{COUNTERS, HEAD, Head, LATENCIES, Load, Schedule, Sizes, check, pieces};
 use s2n_quic::{
     Connection,
     application::Error,
     connection::Handle,
     stream::{BidirectionalStream, PeerStream, ReceiveStream, SendStream},
 };
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::sleep_until};
 
 /// Resets a stream whose request has no answer. The draft names no codes.
 const NO_ANSWER: u8 = 1;
@@ -91,6 +91,28 @@ pub async fn exchange(
                 }
                 LATENCIES.since(began);
             }
+        })
+        .collect();
+    while let Some(outcome) = exchanges.next().await {
+        outcome?;
+    }
+    Ok(())
+}
+
+/// What the client does on one connection with [`Load::Periodic`]: each exchange begins a `period` after the one before, whether that is
+/// complete or not.
+///
+/// # Errors
+/// Those of [`exchange`].
+pub async fn exchange_every(connection: &Handle, period: Duration, sizes: Sizes, streams: usize) -> Result<()> {
+    let schedule = Schedule::new(Instant::now(), period);
+    let mut exchanges: FuturesUnordered<_> = (0..streams)
+        .map(async |number| {
+            let due = schedule.due(number);
+            sleep_until(due.into()).await;
+            ask(connection.clone(), sizes).await?;
+            LATENCIES.since(due);
+            anyhow::Ok(())
         })
         .collect();
     while let Some(outcome) = exchanges.next().await {

@@ -127,7 +127,8 @@ async fn connect(
 async fn exchange(settings: &Settings, peer: SocketAddr, sizes: Sizes) -> Result<()> {
     let began = (settings.perf_load == Load::Handshakes).then(std::time::Instant::now);
     let exchanges = Exchanges::new(sizes, settings.requests.len(), settings.streams, settings.perf_duration);
-    let (application, outcome) = perf::Client::new(exchanges.with(settings.perf_load), began);
+    let exchanges = exchanges.with(settings.perf_load).every(settings.perf_period);
+    let (application, outcome) = perf::Client::new(exchanges, began);
     let _connection = connect(settings, peer, None, application).await?;
     outcome.await.context("connection ended early")?
 }

@@ -5,7 +5,7 @@ use std::{future::pending, time::Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
 use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, LATENCIES, Path, Piece};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::sleep_until};
 use tokio_quiche::{
     ApplicationOverQuic, QuicResult,
     metrics::Metrics,
@@ -120,7 +120,14 @@ impl ApplicationOverQuic for Client {
         if self.outcome.is_some() && (quic.is_draining() || quic.is_closed()) {
             self.tell(|| anyhow!("connection ended early"));
         }
-        pending().await
+        // What is due is opened when packets may leave, which comes next.
+        match self.exchanges.next_due().filter(|_| self.outcome.is_none()) {
+            Some(due) => {
+                sleep_until(due.into()).await;
+                Ok(())
+            }
+            None => pending().await,
+        }
     }
 
     fn process_reads(&mut self, quic: &mut QuicheConnection) -> QuicResult<()> {

@@ -27,7 +27,7 @@ pub const SUPPORT: Support<CongestionControlAlgorithm> = Support {
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
-    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
+    extras: Extras { perf_loads: &Load::WITHOUT_PERIODIC, ..Extras::NONE },
     rules: no_rules,
 };
 

@@ -22,6 +22,10 @@ const LONGEST_NAME: u32 = 255;
 const MILLISECOND: u64 = 1_000_000;
 /// An answer to an upload. A longer one would be a transfer of its own, behind the one that is measured.
 pub(crate) const LONGEST_ANSWER: ByteCount = ByteCount::from_bytes(1 << 10);
+/// The contract counts periods in microseconds.
+const MICROSECOND: u64 = 1000;
+/// The longest period. The variable of endpoints takes no number of microseconds that has more than 32 bits.
+const LONGEST_PERIOD: Duration = Duration::from_secs(3600);
 /// A chain of certificates that can always be made, in bytes.
 const SMALLEST_CHAIN: u64 = 500;
 /// A longer one fits into no message of TLS: its length there has three bytes, and libraries stop earlier.
@@ -47,6 +51,10 @@ section! {
         /// length of each request with `workload.test_case` = "perf"; the first 8 bytes say how long the response is
         request_size: ByteCount = ByteCount::from_bytes(SHORTEST_REQUEST), takes size().at_least(ByteCount::from_bytes(SHORTEST_REQUEST)),
             neutral ByteCount::from_bytes(SHORTEST_REQUEST), when has_requests;
+        /// time from the beginning of a request to that of the next with `workload.test_case` = "perf", whether the response is complete or
+        /// not; with "none" all `workload.files` requests begin together
+        period: Option<Duration> = None, takes time().positive().at_most(LONGEST_PERIOD).whole(MICROSECOND, "whole microseconds").or("none"),
+            neutral None, on [Vm, Netns, Hosts];
         /// number of responses, all over one connection
         files: u32 = 1, takes count().at_most(MOST_FILES);
         /// minimum length of each file's name in bytes; longer names make larger requests
@@ -93,6 +101,12 @@ impl Workload {
             Sender::Server => self.size.to_string(),
             Sender::Client => format!("{} uploaded", self.request_size),
         }
+    }
+
+    /// When the last request begins, counted from the first one. Zero without [`Self::period`].
+    pub fn last_request(&self) -> Duration {
+        let period = self.period.unwrap_or_default().as_nanos();
+        Duration::from_nanos(period.saturating_mul(u64::from(self.files.saturating_sub(1))))
     }
 
     /// Bytes of all responses together.

@@ -195,6 +195,10 @@ fn values_that_are_not_allowed() {
         ),
         ("[workload]\ntimeout = \"0 s\"\n", "x.toml:4:11: workload.timeout: found \"0 s\", expected more than 0"),
         (
+            "[workload]\nperiod = \"1 ns\"\n",
+            "x.toml:4:10: workload.period: found \"1 ns\", expected more than 0, at most 3600 s, whole microseconds, or \"none\"",
+        ),
+        (
             "[tap]\nsnaplen = \"5 B\"\n",
             "x.toml:4:11: tap.snaplen: found \"5 B\", expected 128 B to 65535 B, or \"full\"",
         ),

@@ -20,6 +20,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("workload.contents", "\"random\"", "\"zeros\"", "zeros"),
     ("workload.keep", "true", "false", "false"),
     ("workload.request_size", "\"8 B\"", "\"1 MB\"", "1 MB"),
+    ("workload.period", "\"none\"", "\"33 ms\"", "33 ms"),
     ("workload.files", "1", "200", "200"),
     ("workload.name_bytes", "1", "250", "250"),
     ("workload.streams", "\"all\"", "3", "3"),
@@ -120,7 +121,7 @@ fn run_with(key: &str, value: Option<&str>) -> Run {
         _ if key.starts_with("path.cross_") => "\"tcp\"",
         _ => "\"none\"",
     };
-    let sends_requests = ["workload.request_size", "workload.sender"].contains(&key);
+    let sends_requests = ["workload.request_size", "workload.period", "workload.sender"].contains(&key);
     let test_case = if sends_requests { "\"perf\"" } else { "\"transfer\"" };
     let files = if key == "workload.size_of" { "2" } else { "1" };
     // An upload has bytes to send, and no download behind it.

@@ -9,6 +9,32 @@ fn error(lines: &str) -> String {
 }
 
 #[test]
+fn a_schedule_that_nobody_keeps() {
+    let perf = "[stack]\nname = \"quiche-0.24\"\n[workload]\ntest_case = \"perf\"\nperiod = \"33 ms\"\n";
+    for (lines, expected) in [
+        (
+            perf.replace("perf", "transfer"),
+            "x.toml:7:10: workload.period: found \"33 ms\" with workload.test_case = \"transfer\"; expected \"none\", because only \
+             the client of \"perf\" opens streams by a schedule\nhint: set workload.test_case to \"perf\"",
+        ),
+        (
+            format!("{perf}streams = 2\n"),
+            "x.toml:8:11: workload.streams: found 2 with workload.period = \"33 ms\"; expected \"all\", because a request that waits \
+             for a response is not sent when it is due",
+        ),
+        (
+            format!("{perf}files = 4\ntimeout = \"99 ms\"\n"),
+            "x.toml:9:11: workload.timeout: found \"99 ms\", expected more than 99 ms: that is when the last of workload.files = 4 \
+             requests begins with workload.period = \"33 ms\"",
+        ),
+    ] {
+        assert_eq!(error(&lines), expected);
+    }
+    let planned = plan(&with(&format!("{perf}files = 4\ntimeout = \"100 ms\"\n"))).unwrap();
+    assert_eq!(planned.runs[0].settings.workload.last_request().to_string(), "99 ms");
+}
+
+#[test]
 fn what_the_stacks_cannot_do() {
     for (lines, expected) in [
         (

@@ -5,6 +5,8 @@ use crate::goodput::{SMALLEST_TRANSFER, UNEXPLAINED_TIME_LIMIT};
 
 /// Shorter times without anything in flight are not worth a word.
 const IDLE_SHARE: f64 = 0.1;
+/// A sender that has sent all that it was asked for, for at least so much of the time, is limited by its application.
+pub(super) const NOTHING_TO_SEND: f64 = 0.5;
 /// Blocked once, at the end of a window, is usual.
 const BLOCKED_OFTEN: usize = 3;
 /// The client's lifetime goes on so much longer than the transfer: no handshake takes as long.
@@ -34,6 +36,18 @@ pub(super) fn flow_control_limited(evidence: &Evidence) -> Outcome {
 
 /// The application has nothing to send.
 pub(super) fn application_limited(evidence: &Evidence) -> Outcome {
+    // What was sent last can be in flight until the next request comes.
+    if let Some(share) = evidence.run.metrics.nothing_to_send_share.filter(|share| *share >= NOTHING_TO_SEND) {
+        return Outcome::Found {
+            text: format!(
+                "The application limits the transfer, not congestion: for {} of it the server had sent all that it was \
+                 asked for.",
+                percent(share)
+            ),
+            evidence: vec![bound("nothing_to_send_share", share, NOTHING_TO_SEND)],
+            at_ns: None,
+        };
+    }
     let Some(packets) = evidence.packets else {
         return Outcome::Lacks("the packets were not looked at one by one: use quiclab look".to_owned());
     };

@@ -229,6 +229,33 @@ fn a_tenth_of_the_time_with_nothing_in_flight_is_the_applications() {
 }
 
 #[test]
+fn a_sender_that_has_sent_all_for_half_of_the_time_is_limited_by_its_application() {
+    let verdict = only(|run, _| run.metrics.nothing_to_send_share = Some(0.5));
+    assert_eq!((verdict.rule, verdict.at_ns), ("application_limited", None));
+    assert!(verdict.text.contains("not congestion: for 50 % of it"), "{}", verdict.text);
+    let (mut run, packets) = quiet();
+    run.metrics.nothing_to_send_share = Some(0.499);
+    assert_eq!(found(&run, &packets), []);
+}
+
+#[test]
+fn responses_that_leave_at_once_are_not_paced_although_slow_start_has_no_end() {
+    let rules = |share: f64, nothing_to_send: f64| {
+        let (mut run, packets) = quiet();
+        run.metrics.steady.burst_share_of_packets = None;
+        run.metrics.nothing_to_send_share = Some(nothing_to_send);
+        run.metrics.burst_share_of_packets = Some(share);
+        run.metrics.burst_share_ack = Some(0.49);
+        let verdicts = judge(&Evidence { run: &run, packets: Some(&packets) });
+        let found: Vec<_> = verdicts.found.iter().map(|verdict| verdict.rule).collect();
+        (found, verdicts.not_judged.len())
+    };
+    assert_eq!(rules(0.5, 0.5), (vec!["application_limited", "not_paced"], 0));
+    assert_eq!(rules(0.499, 0.5), (vec!["application_limited"], 0));
+    assert_eq!(rules(0.5, 0.499), (vec![], 1), "slow start goes on for another reason");
+}
+
+#[test]
 fn a_client_that_lives_a_second_longer_waits_for_something() {
     let verdict = only(|run, _| run.metrics.goodput_process_bps = Some(20e6));
     assert_eq!(verdict.rule, "idle_end_in_goodput");

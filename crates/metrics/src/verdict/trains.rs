@@ -1,6 +1,7 @@
 //! How packets leave, and why together.
 
 use super::evidence::{Evidence, Measured, Outcome, bound, number, percent};
+use super::limits::NOTHING_TO_SEND;
 use crate::bursts::cause::BurstCause;
 
 /// Below this share of all packets, trains of more than 5 packets are not worth a word.
@@ -126,7 +127,11 @@ fn usual_train(evidence: &Evidence) -> Option<u64> {
 pub(super) fn not_paced(evidence: &Evidence) -> Outcome {
     let metrics = &evidence.run.metrics;
     let Some(share) = metrics.steady.burst_share_of_packets else {
-        return evidence.lacks("steady_burst_share_of_packets");
+        // Slow start has no end where the application limits the sender.
+        return match metrics.nothing_to_send_share {
+            Some(idle) if idle >= NOTHING_TO_SEND => responses_not_paced(evidence),
+            _ => evidence.lacks("steady_burst_share_of_packets"),
+        };
     };
     if share < UNPACED {
         return Outcome::No;
@@ -143,5 +148,27 @@ pub(super) fn not_paced(evidence: &Evidence) -> Outcome {
         ),
         evidence: numbers,
         at_ns: metrics.slow_start_end_ns,
+    }
+}
+
+/// Each response leaves at once, though the sender has the time to space its packets.
+fn responses_not_paced(evidence: &Evidence) -> Outcome {
+    let metrics = &evidence.run.metrics;
+    let Some(share) = metrics.burst_share_of_packets else { return evidence.lacks("burst_share_of_packets") };
+    if share < UNPACED {
+        return Outcome::No;
+    }
+    let longest = metrics.train_max_packets;
+    let longest_in_words = longest.map_or_else(String::new, |it| format!("; the longest has {it}"));
+    let mut numbers = vec![bound("burst_share_of_packets", share, UNPACED)];
+    numbers.extend(longest.map(|it| number("train_max_packets", it as f64)));
+    Outcome::Found {
+        text: format!(
+            "Pacing is off or too fast for these responses: {} of the packets leave in trains of more than \
+             5{longest_in_words}.",
+            percent(share)
+        ),
+        evidence: numbers,
+        at_ns: None,
     }
 }

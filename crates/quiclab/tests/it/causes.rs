@@ -375,3 +375,36 @@ fn a_bucket_that_has_time_to_fill_is_named() {
     };
     names_it_on("vm", "full_bucket", [REAL_STACKS, REAL_STACKS], [&coalescing("20 ms"), &coalescing("0 ms")]);
 }
+
+/// The latencies of packets against those that the client measured itself.
+#[test]
+#[ignore = "runs virtual machines: make test-causes"]
+fn frames_that_wait_for_nothing_are_limited_by_the_application_and_take_what_the_client_measured() {
+    let frames = |size: &str| {
+        format!(
+            "[stack]\nname = \"quinn\"\n[workload]\ntest_case = \"perf\"\nperiod = \"33 ms\"\nfiles = 120\nsize = \"{size}\"\n\
+             [path]\nrate = \"10 Mbit/s\"\ndelay_to_client = \"10 ms\"\ndelay_to_server = \"10 ms\"\n\
+             [tap]\nbottleneck_snaplen = \"full\"\n"
+        )
+    };
+    // Twice of what the path carries in a period waits for the congestion window.
+    let (light, heavy) = (frames("20 kB"), frames("80 kB"));
+    names_it_on("vm", "application_limited", [REAL_STACKS, REAL_STACKS], [&light, &heavy]);
+
+    let bench = Bench::new(&format!("name = \"frames\"\ntitle = \"Frames\"\n{light}"));
+    let result = output_of(&mut bench.run(REAL_STACKS, "out", &["--testbed", "vm"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let record = bench.out("out").join(records(&bench.out("out")).remove(0));
+    let measured: Value = serde_json::from_slice(&fs::read(record.join("metrics.json")).unwrap()).unwrap();
+    let of_packets = |name: &str| measured["metrics"][name].as_u64().unwrap_or_else(|| panic!("{name}: {measured}"));
+    let mut of_client = quiclab_perf::Latencies::default();
+    of_client.take(&fs::read(record.join("client/latencies.hdr")).unwrap()).unwrap();
+    let of_client = of_client.figures();
+    assert_eq!((of_packets("exchanges_complete"), of_client.count), (120, 120));
+    for (name, by_client) in [("median", of_client.p50_ns), ("p99", of_client.p99_ns)] {
+        let (by_packets, by_client) = (of_packets(&format!("exchange_latency_{name}_ns")), by_client.unwrap());
+        // The client counts from the time at which a frame is due; its timers have steps of a millisecond.
+        let later = by_client as f64 - by_packets as f64;
+        assert!((0.0..3e6).contains(&later), "{name}: {by_client} ns by the client, {by_packets} by packets");
+    }
+}

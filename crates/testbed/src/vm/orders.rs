@@ -126,9 +126,8 @@ fn tap(settings: &run::Settings) -> Tap {
         snaplen_bytes: kept(tap.snaplen),
         bottleneck_snaplen_bytes: kept(tap.bottleneck_snaplen),
         room_bytes: match settings.path.cross_traffic {
-            run::CrossTraffic::None if settings.workload.sender == run::Sender::Server => {
-                tap.room.map_or(0, ByteCount::as_bytes)
-            }
+            // The agent counts the files that it serves itself.
+            run::CrossTraffic::None if !settings.workload.has_no_files() => tap.room.map_or(0, ByteCount::as_bytes),
             _ => settings.tap_room().as_bytes(),
         },
         of_client: settings.workload.sender == run::Sender::Client,
