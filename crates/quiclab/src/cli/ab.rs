@@ -48,8 +48,8 @@ pub struct AbArguments {
     /// The change, in percent of A, that --until-decided looks for if there are no conditions
     #[arg(long, value_name = "PERCENT", default_value_t = SMALLEST_CHANGE, value_parser = parse_percent)]
     pub smallest_change: f64,
-    /// Refused: A and B are run one after the other, in virtual time only
-    #[arg(long, value_name = "TESTBED", hide = true, value_parser = testbeds())]
+    /// Where to run, in virtual time only, because A and B are run one after the other: vm, or sim for stacks without sockets [default: vm]
+    #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
     pub testbed: Option<String>,
     /// Number of virtual machines in parallel; does not affect results [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
