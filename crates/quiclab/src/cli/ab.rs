@@ -119,7 +119,8 @@ Examples:
 
 Of two result folders, groups of runs are compared if all their settings are equal. Settings that only the simulator has (sim.timer_step, \
 timer_lateness, call_cost, packet_cost, card_rate) may differ. How it decides: docs/reference/ab.md.
-Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, at most 99; with --strict undecided conditions \
+Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, plus one if handshakes of B fail that \
+did not, at most 99; with --strict undecided conditions \
 count as failed; 125 if nothing could be run or compared.";
 
 /// What to decide about two sets of results, and how to show the answer.

@@ -60,6 +60,9 @@ pub struct HandshakeCell {
     pub time: Change,
     /// The times in words; empty where they show no difference.
     pub time_text: String,
+    /// The largest change of these times, as a share of A.
+    #[serde(skip)]
+    time_share: f64,
     /// Messages of handshakes that did not complete, of A and of B, each with how many have it.
     pub reasons: [BTreeMap<String, u64>; 2],
     /// Why the cell is not compared.
@@ -187,12 +190,15 @@ impl Handshakes {
             let found = order.into_iter().chain(rest).find(|change| rows().any(|row| row.change == *change));
             cell.time = found.unwrap_or(Change::NotMeasured);
             if cell.time.is_shown() {
-                let shown: Vec<_> = rows().filter(|row| row.change == cell.time).map(in_numbers).collect();
-                cell.time_text = shown.join(", ");
+                let shown = || rows().filter(|row| row.change == cell.time);
+                let shares = shown().filter_map(|row| row.difference.as_ref()?.relative);
+                cell.time_share = shares.map(f64::abs).fold(0.0, f64::max);
+                cell.time_text = shown().map(in_numbers).collect::<Vec<_>>().join(", ");
             }
         }
         // Among equals the order of the plan stays.
-        self.cells.sort_by_key(HandshakeCell::rank);
+        self.cells
+            .sort_by(|one, other| one.rank().cmp(&other.rank()).then(other.time_share.total_cmp(&one.time_share)));
     }
 
     /// Cells of which this is true.
@@ -262,6 +268,7 @@ impl HandshakeCell {
             outcome: HandshakeOutcome::NotCompared,
             time: Change::NotMeasured,
             time_text: String::new(),
+            time_share: 0.0,
             reasons,
             not_compared: (!reasons_to_skip.is_empty()).then(|| reasons_to_skip.join("; ")),
             is_one_sided: missing[0] != missing[1],
@@ -286,6 +293,16 @@ impl HandshakeCell {
     /// True where there is nothing to report: the same rate or next to it, and no time that differs.
     pub(super) fn is_unchanged(&self) -> bool {
         matches!(self.outcome, HandshakeOutcome::NoneShown | HandshakeOutcome::Neither) && !self.time.is_shown()
+    }
+
+    /// True where the cell is worth a line of its own: anything but unchanged or faster.
+    pub(super) fn is_news(&self) -> bool {
+        !self.is_unchanged() && !self.is_only_faster()
+    }
+
+    /// True where handshakes are quicker on B, and as many of them complete.
+    pub(super) fn is_only_faster(&self) -> bool {
+        self.time == Change::Better && !self.outcome.is_shown() && self.outcome != HandshakeOutcome::PerhapsMore
     }
 
     fn rank(&self) -> (u8, HandshakeOutcome) {

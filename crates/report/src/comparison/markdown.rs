@@ -97,7 +97,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
 
 /// The cells of handshakes that changed, worst first, and how many did not.
 fn cells(handshakes: &Handshakes, alpha: f64) -> String {
-    let shown: Vec<_> = handshakes.cells.iter().filter(|cell| !cell.is_unchanged()).collect();
+    let shown: Vec<_> = handshakes.cells.iter().filter(|cell| cell.is_news()).collect();
     let mut text = String::new();
     if !shown.is_empty() {
         let level = words::level(alpha);
@@ -111,7 +111,9 @@ fn cells(handshakes: &Handshakes, alpha: f64) -> String {
     let unchanged = handshakes.count(HandshakeCell::is_unchanged);
     let hidden = shown.len().saturating_sub(MOST_CELLS);
     let hidden = if hidden == 0 { String::new() } else { format!(", {hidden} others are not in this table") };
-    let _ = writeln!(text, "\n{unchanged} of {} settings are unchanged{hidden}.", handshakes.cells.len());
+    let faster = handshakes.count(HandshakeCell::is_only_faster);
+    let all = handshakes.cells.len();
+    let _ = writeln!(text, "\nOf {all} settings {unchanged} are unchanged, {faster} faster{hidden}.");
     text
 }
 

@@ -123,7 +123,7 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, a
 fn handshake_cells(lines: &mut Lines, handshakes: &Handshakes, alpha: f64, columns: u16, all: bool) {
     let heading = format!("  Handshakes that complete, and the {} interval of their rate:", words::level(alpha));
     lines.add(Tone::Plain, &wrap(&heading, columns, 2));
-    let shown: Vec<_> = handshakes.cells.iter().filter(|cell| all || !cell.is_unchanged()).collect();
+    let shown: Vec<_> = handshakes.cells.iter().filter(|cell| all || cell.is_news()).collect();
     let most = if all { shown.len() } else { MOST_CELLS };
     for cell in shown.iter().take(most) {
         let tone = match cell.outcome {
@@ -139,7 +139,8 @@ fn handshake_cells(lines: &mut Lines, handshakes: &Handshakes, alpha: f64, colum
         }
     }
     let unchanged = handshakes.count(HandshakeCell::is_unchanged);
-    let mut rest = format!("  {unchanged} of {} settings are unchanged", handshakes.cells.len());
+    let faster = handshakes.count(HandshakeCell::is_only_faster);
+    let mut rest = format!("  of {} settings {unchanged} are unchanged, {faster} faster", handshakes.cells.len());
     if shown.len() > most {
         rest.push_str(&format!(", {} others are not in this list", shown.len() - most));
     }
