@@ -84,7 +84,7 @@ impl Handshakes {
     pub(super) fn sensitivity(&self, alpha: f64) -> Option<String> {
         let compared: Vec<_> = self.cells.iter().filter(|cell| cell.is_compared()).collect();
         let runs = compared.iter().flat_map(|cell| cell.tried).min()?;
-        let tests = (compared.len() + 1) as f64;
+        let tests = if compared.len() == 1 { 1.0 } else { (compared.len() + 1) as f64 };
         let is_shown = |failed: u64, runs: u64| failures_by_chance((0, runs), (failed, runs)) * tests <= alpha;
         if let Some(least) = (1..=runs).find(|failed| is_shown(*failed, runs)) {
             return Some(format!(

@@ -156,24 +156,26 @@ impl Handshakes {
             outcome: HandshakeOutcome::NotCompared,
             cells: Vec::new(),
         };
-        // The sums are one test more.
+        // The sums of several cells are one test more.
+        let compared = cells.iter().filter(|cell| cell.is_compared()).count();
         let total = [failed(all.completed, all.tried, 0), failed(all.completed, all.tried, 1)];
         let of_cells = cells.iter().filter(|cell| cell.is_compared()).map(HandshakeCell::failed);
-        let tables: Vec<_> = of_cells.chain([total]).collect();
+        let tables: Vec<_> = of_cells.chain((compared > 1).then_some(total)).collect();
         let tests: Vec<_> = tables
             .iter()
             .map(|[one, other]| (failures_by_chance(*one, *other), smallest_by_chance(*one, *other)))
             .collect();
-        let mut corrected = tarone(&tests, alpha).into_iter();
-        for (cell, (p, _)) in cells.iter_mut().filter(|cell| cell.is_compared()).zip(&tests) {
-            let p_corrected = corrected.next();
+        let corrected = tarone(&tests, alpha);
+        let results: Vec<_> = tests.iter().map(|(p, _)| *p).zip(corrected).collect();
+        for (cell, (p, p_corrected)) in cells.iter_mut().filter(|cell| cell.is_compared()).zip(&results) {
             cell.p = Some(*p);
-            cell.p_corrected = p_corrected;
-            cell.outcome = outcome(cell.completed, cell.tried, p_corrected, alpha);
+            cell.p_corrected = Some(*p_corrected);
+            cell.outcome = outcome(cell.completed, cell.tried, cell.p_corrected, alpha);
         }
-        if cells.iter().any(HandshakeCell::is_compared) {
-            all.p = tests.last().map(|(p, _)| *p);
-            all.p_corrected = corrected.next();
+        // That of a single cell is its own.
+        if let Some((p, p_corrected)) = results.last().filter(|_| compared > 0) {
+            all.p = Some(*p);
+            all.p_corrected = Some(*p_corrected);
             all.outcome = outcome(all.completed, all.tried, all.p_corrected, alpha);
         }
         all.cells = cells;
