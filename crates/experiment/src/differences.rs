@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     settings::{
         Settings, setting_keys,
-        stages::{LISTS, shortened},
+        stages::{LISTS, parts, shortened},
     },
     text::setting_texts,
 };
@@ -56,4 +56,29 @@ pub fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
     let keys: Vec<_> = (0..known.len()).filter(|key| known[*key] != "stack.name").filter(|key| differs(*key)).collect();
     let has = |texts: &Vec<Option<String>>, key: usize| Some((known[key], texts[key].clone()?));
     texts.iter().map(|texts| keys.iter().filter_map(|key| has(texts, *key)).collect()).collect()
+}
+
+/// The same as [`differences`], with a key of its own for each setting of a stage, such as `path.to_client.loss.probability`.
+pub fn axes(all: &[&Settings]) -> Vec<Vec<(String, String)>> {
+    let of_stages = LISTS.into_iter().zip([0, 1]).map(|(key, list)| {
+        let lists: Vec<_> =
+            all.iter().map(|settings| [&settings.path.to_client, &settings.path.to_server][list]).collect();
+        (key, parts(&lists))
+    });
+    let of_stages: Vec<_> = of_stages.collect();
+    let of_run = |(index, differences): (usize, Vec<Difference>)| {
+        let mut axes = Vec::new();
+        for (key, value) in differences {
+            let stages = of_stages.iter().find(|(list, _)| *list == key).and_then(|(_, parts)| parts.as_ref());
+            match stages {
+                None => axes.push((key.to_owned(), value)),
+                Some(parts) => axes.extend(parts[index].iter().map(|(part, value)| match part {
+                    Some(part) => (format!("{key}.{part}"), value.clone()),
+                    None => (key.to_owned(), value.clone()),
+                })),
+            }
+        }
+        axes
+    };
+    differences(all).into_iter().enumerate().map(of_run).collect()
 }

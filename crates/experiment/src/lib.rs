@@ -40,7 +40,7 @@ mod value;
 
 pub use any_run::AnyRun;
 pub use common::Common;
-pub use differences::{Difference, differences, label, labels};
+pub use differences::{Difference, axes, differences, label, labels};
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Compared, Expectation, LOST_BYTES, Subject};
 pub use figure_settings::figure_settings;

@@ -77,7 +77,9 @@ pub use handshake::{
     HandshakeMark, HandshakeMarkMeter, HandshakeMarks, HandshakeStream, HandshakeTaps, LoggedRoundTrips, SeenHandshake,
 };
 pub use host::{BatchSizes, EndpointUse, HOST_METRICS, HostUse};
-pub use inference::{Estimate, Precision, alpha_at_analysis, failures_by_chance, holm};
+pub use inference::{
+    Estimate, Precision, alpha_at_analysis, failures_by_chance, holm, share_interval, smallest_by_chance, tarone,
+};
 pub use log_bins::BINS_PER_DECADE;
 pub use metric::{Better, Metric, Theme, find_metric};
 pub use metrics::{METRICS, Metrics};

@@ -30,11 +30,11 @@ use quiclab_experiment::{
 };
 use quiclab_inputs::{MOST_TEXT_BYTES, read_unlinked_text};
 use quiclab_record::{
-    AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
+    AnyRecord, Measured, Outcome, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
-    wire_role,
+    read_observed, wire_role,
 };
-use quiclab_report::{AnyReport, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
+use quiclab_report::{AnyReport, FailedRun, FailureCause, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
 use quiclab_testbed::{
     lock::{RecordLock, remove_leftovers},
     sent::sent_by,
@@ -296,6 +296,7 @@ impl Results {
             .map(|(stack, why)| FailureRow {
                 folder: stack.clone(),
                 message: format!("skipped: it could not be built: {why}"),
+                failed: None,
             })
             .collect();
         let by_id = self.records.by_id()?;
@@ -337,6 +338,7 @@ impl Results {
                     failures.push(FailureRow {
                         folder: name,
                         message: format!("the record is damaged: {}", error.brief()),
+                        failed: None,
                     });
                 }
                 Err(error) => return Err(error.into()),
@@ -449,9 +451,21 @@ impl Results {
 
     /// `None` for a run that was not tried yet.
     fn failure(&self, name: String) -> Option<FailureRow> {
-        let message = read_unlinked_text(&self.failures().join(&name).join(FAILURE_FILE), MOST_TEXT_BYTES).ok()?;
-        Some(FailureRow { folder: name, message: message.trim().to_owned() })
+        let folder = self.failures().join(&name);
+        let message = read_unlinked_text(&folder.join(FAILURE_FILE), MOST_TEXT_BYTES).ok()?;
+        Some(FailureRow { folder: name, message: message.trim().to_owned(), failed: failed_run(&folder) })
     }
+}
+
+/// The run behind what is kept of a failure; `None` where that does not say.
+fn failed_run(folder: &Path) -> Option<FailedRun> {
+    let AnyRun::Transfer(run) = RunFile::<AnyRun>::read_any(folder).ok()?.run else { return None };
+    let cause = match read_observed(folder, None).ok().map(|observed| observed.outcome) {
+        Some(Outcome::ClientFailed | Outcome::ClientTimeout | Outcome::ServerEnded) => FailureCause::Endpoints,
+        Some(Outcome::Unsupported { .. }) => FailureCause::Unsupported,
+        _ => FailureCause::Other,
+    };
+    Some(FailedRun { run: *run, cause })
 }
 
 fn name_of(folder: &Path) -> String {

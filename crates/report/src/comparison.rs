@@ -7,6 +7,8 @@ mod cells;
 mod compare;
 mod condition;
 mod forest;
+mod handshake_words;
+mod handshakes;
 mod html;
 mod markdown;
 mod measure;
@@ -18,6 +20,7 @@ mod words;
 
 pub use compare::{Key, Question, settings_key};
 pub use condition::{Condition, ConditionOutcome, Judgement};
+pub use handshakes::{HandshakeCell, HandshakeOutcome, Handshakes};
 pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
 pub use measure::{Change, DifferenceNumbers, Row, SideNumbers};

@@ -111,4 +111,26 @@ pub struct FailureRow {
     pub folder: String,
     /// Why.
     pub message: String,
+    /// The run, as far as it came; `None` where no run was begun, or what was kept of it does not say.
+    pub failed: Option<FailedRun>,
+}
+
+/// A run that was begun and failed.
+#[derive(Clone, Debug)]
+pub struct FailedRun {
+    /// The settings of the run.
+    pub run: Run,
+    /// Who is to blame.
+    pub cause: FailureCause,
+}
+
+/// Who is to blame for a run that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureCause {
+    /// The endpoints, once both were there: the client ended with a failure or did not end in time, or the server ended before it.
+    Endpoints,
+    /// An endpoint answered that it does not support the settings (exit status 127).
+    Unsupported,
+    /// Anything else, such as the testbed, or what is expected of the path or the files of a run whose client was content.
+    Other,
 }

@@ -52,9 +52,9 @@ pub use any_report::{AnyReport, group_key};
 pub use bars::{Bars, render_bars_svg};
 pub use columns::metric_names;
 pub use comparison::{
-    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Lines, Pair, Question, Row,
-    SeenTrain, ShownTrain, SideNumbers, Tone, TrainDifference, Verdict, render_comparison_html,
-    render_comparison_markdown, render_comparison_terminal, settings_key,
+    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, HandshakeCell, HandshakeOutcome, Handshakes,
+    Judgement, Key, Lines, Pair, Question, Row, SeenTrain, ShownTrain, SideNumbers, Tone, TrainDifference, Verdict,
+    render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
 };
 pub use curves::{Curves, render_curves_svg};
 pub use figures::render_figures;
@@ -64,7 +64,7 @@ pub use findings::{
 pub use groups::{Repetition, repetitions};
 pub use host::{HostCurve, HostPictures};
 pub use html::{is_of_handshakes, render_html, render_html_with_pages};
-pub use input::{FailureRow, MachineLimits, ReportInput, RunRow};
+pub use input::{FailedRun, FailureCause, FailureRow, MachineLimits, ReportInput, RunRow};
 pub use interim_analyses::InterimAnalyses;
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;

@@ -128,6 +128,16 @@ impl ValueParser for Included {
 /// What sets several lists apart: the stage settings in which they differ where all have the same stages, such as
 /// `loss.probability=0.01`, else each list's own stages in words. `None` where one of them is `bottleneck` only by that name.
 pub(crate) fn shortened(lists: &[&StageList]) -> Option<Vec<String>> {
+    let text = |(key, value): (Option<String>, String)| key.map_or(value.clone(), |key| format!("{key}={value}"));
+    let joined = |parts: Parts| parts.into_iter().map(text).collect::<Vec<_>>().join(" ");
+    Some(parts(lists)?.into_iter().map(joined).collect())
+}
+
+/// The settings of stages in a list, such as `loss.probability` and `0.01`; a list in words has no key.
+type Parts = Vec<(Option<String>, String)>;
+
+/// The same as [`shortened`], setting by setting.
+pub(crate) fn parts(lists: &[&StageList]) -> Option<Vec<Parts>> {
     let tables: Option<Vec<Vec<Table>>> = lists
         .iter()
         .map(|list| match list {
@@ -142,7 +152,7 @@ pub(crate) fn shortened(lists: &[&StageList]) -> Option<Vec<String>> {
     };
     let first_shape = shape(first);
     if tables.iter().any(|list| shape(list) != first_shape) {
-        return Some(tables.iter().map(|list| in_words(list)).collect());
+        return Some(tables.iter().map(|list| vec![(None, in_words(list))]).collect());
     }
     // Once for all lists: a plan may have a hundred thousand.
     let mut differing = BTreeSet::new();
@@ -152,15 +162,15 @@ pub(crate) fn shortened(lists: &[&StageList]) -> Option<Vec<String>> {
             differing.extend(keys.map(|key| (index, key.as_str())));
         }
     }
-    let text = |list: &Vec<Table>| {
+    let of_list = |list: &Vec<Table>| {
         let of_stage = |(index, table): (usize, &Table)| {
             let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             let own = table.iter().filter(|(key, _)| differing.contains(&(index, key.as_str())));
-            own.map(move |(key, value)| format!("{name}.{key}={}", text_of(value))).collect::<Vec<_>>()
+            own.map(move |(key, value)| (Some(format!("{name}.{key}")), text_of(value))).collect::<Vec<_>>()
         };
-        list.iter().enumerate().flat_map(of_stage).collect::<Vec<_>>().join(" ")
+        list.iter().enumerate().flat_map(of_stage).collect()
     };
-    Some(tables.iter().map(text).collect())
+    Some(tables.iter().map(of_list).collect())
 }
 
 /// All stages of a list with their settings, such as `delay(delay=5 ms) + loss(probability=0.01)`.

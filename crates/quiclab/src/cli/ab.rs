@@ -48,8 +48,8 @@ pub struct AbArguments {
     /// The change, in percent of A, that --until-decided looks for if there are no conditions
     #[arg(long, value_name = "PERCENT", default_value_t = SMALLEST_CHANGE, value_parser = parse_percent)]
     pub smallest_change: f64,
-    /// Refused: A and B are run one after the other, in virtual time only
-    #[arg(long, value_name = "TESTBED", hide = true, value_parser = testbeds())]
+    /// Where to run, in virtual time only, because A and B are run one after the other: vm, or sim for stacks without sockets [default: vm]
+    #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
     pub testbed: Option<String>,
     /// Number of virtual machines in parallel; does not affect results [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
@@ -119,7 +119,8 @@ Examples:
 
 Of two result folders, groups of runs are compared if all their settings are equal. Settings that only the simulator has (sim.timer_step, \
 timer_lateness, call_cost, packet_cost, card_rate) may differ. How it decides: docs/reference/ab.md.
-Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, at most 99; with --strict undecided conditions \
+Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, plus one if handshakes of B fail that \
+did not, at most 99; with --strict undecided conditions \
 count as failed; 125 if nothing could be run or compared.";
 
 /// What to decide about two sets of results, and how to show the answer.

@@ -39,7 +39,7 @@ pub struct AbSettings {
     pub budget: Option<Budget>,
     /// The change, in percent of A, that `until_decided` looks for where there are no conditions.
     pub smallest_change: f64,
-    /// A testbed that was asked for, which is refused.
+    /// The testbed, which has to be in virtual time; the default one where none is named.
     pub testbed: Option<String>,
     /// Number of virtual machines in parallel.
     pub jobs: Option<u16>,

@@ -26,15 +26,15 @@ use quiclab_experiment::{
     settings_text,
 };
 use quiclab_report::{Comparison, Question, ReportInput};
-use quiclab_testbed::{
-    laboratory::Laboratory,
-    perform::Interrupted,
-    registry::{default_testbed, testbed},
-    stack_store::StackRequest,
-};
+use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted, registry::testbed, stack_store::StackRequest};
 
 use crate::{
-    session::{experiment_files::read_text, laboratory::open as open_laboratory, planned::Planned, signals},
+    session::{
+        experiment_files::read_text,
+        laboratory::{named, open_on as open_laboratory},
+        planned::Planned,
+        signals,
+    },
     settings::{AbSettings, RunSettings},
     verbs::run,
 };
@@ -77,7 +77,7 @@ pub fn ab(settings: &AbSettings) -> Result<u8> {
         // Each side was asked for by its path.
         let (folder, replace) = (settings.stacks.clone(), true);
         let stacks = StackRequest { folder, own, replace, rebuild: settings.rebuild };
-        open_laboratory(&stacks, stop.clone())
+        open_laboratory(named(settings.testbed.as_deref())?, &stacks, stop.clone())
     };
     let laboratories = [open(&sides[0])?, open(&sides[1])?];
     let bench = Bench { settings, sides: &sides, laboratories: &laboratories, files: &files, texts: &texts, out: &out };
@@ -188,6 +188,7 @@ impl Bench<'_> {
         RunSettings {
             profile: settings.profile.clone(),
             repetitions,
+            testbed: settings.testbed.clone(),
             filters: settings.filters.clone(),
             set: [&settings.set[..], &sides[side].settings].concat(),
             jobs: settings.jobs,
@@ -265,10 +266,10 @@ impl Bench<'_> {
 fn refuse_real_time(settings: &AbSettings) -> Result<()> {
     let Some(name) = &settings.testbed else { return Ok(()) };
     if testbed(name)?.is_exact() {
-        bail!("--testbed {name}: ab runs on {} only", default_testbed().name());
+        return Ok(());
     }
     bail!(
-        "--testbed {name}: ab runs in virtual time only: it runs A first and then B, so the difference would contain what the \
+        "--testbed {name}: ab runs in virtual time only (--testbed vm or sim): it runs A first and then B, so the difference would contain what the \
          machine changed meanwhile\nhint: put both into one experiment, for example stack.gso = [\"on\", \"off\"] in [matrix] with an [[expect]]; \
          quiclab run --testbed {name} interleaves its runs"
     );
@@ -347,7 +348,28 @@ impl Pairing {
 fn unintended(one: &Settings, other: &Settings, toggled: &[&str]) -> Vec<(String, [String; 2])> {
     const NAMES: [&str; 3] = ["stack.name", "stack.server", "stack.client"];
     let differences = quiclab_experiment::settings_differences(one, other).into_iter();
-    differences.filter(|(key, _)| !NAMES.contains(&key.as_str()) && !toggled.contains(&key.as_str())).collect()
+    let by_stage = differences.flat_map(|(key, values)| match key.as_str() {
+        "path.to_client" | "path.to_server" => stage_differences(one, other, key, values),
+        _ => vec![(key, values)],
+    });
+    by_stage.filter(|(key, _)| !NAMES.contains(&key.as_str()) && !toggled.contains(&key.as_str())).collect()
+}
+
+/// The settings of stages in which the lists of two sides differ; the whole lists where their stages do.
+fn stage_differences(
+    one: &Settings,
+    other: &Settings,
+    list: String,
+    values: [String; 2],
+) -> Vec<(String, [String; 2])> {
+    let same_stacks = Settings { stack: other.stack.clone(), ..one.clone() };
+    let [left, right] = &quiclab_experiment::axes(&[&same_stacks, other])[..] else { return vec![(list, values)] };
+    let is_of_list = |(key, _): &&(String, String)| key.strip_prefix(&list).is_some_and(|rest| rest.starts_with('.'));
+    let [left, right] = [left, right].map(|side| side.iter().filter(is_of_list).cloned().collect::<Vec<_>>());
+    if left.is_empty() || left.iter().map(|(key, _)| key).ne(right.iter().map(|(key, _)| key)) {
+        return vec![(list, values)];
+    }
+    left.into_iter().zip(right).map(|((key, one), (_, other))| (key, [one, other])).collect()
 }
 
 #[cfg(test)]

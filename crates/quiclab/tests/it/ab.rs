@@ -285,3 +285,41 @@ fn a_setting_on_and_off_is_two_sides_of_a_shipped_stack() {
     let notes = all["notes"].to_string();
     assert!(!notes.contains("also differ"), "{notes}");
 }
+
+/// In the simulator, in which the client's packets all get lost on the side of B.
+#[test]
+fn handshakes_that_never_complete_on_b_are_said_first_and_fail_the_comparison() {
+    let folder = tempfile::tempdir().unwrap();
+    let ab = |more: &[&str]| {
+        let mut command = quiclab();
+        let (sans_io, file) = (workspace("sans-io"), workspace("experiments/gate/handshake.toml"));
+        command.current_dir(folder.path()).args(["ab", "quinn", "--testbed", "sim", "--out", "results", "--stacks"]);
+        command.arg(sans_io).arg(file).args(["--profile", "quick", "--reps", "4", "--json"]);
+        for only in ["loss.probability=0.0", "flight.drop=not any", "rtt.delay=40 ms"] {
+            command.args(["--set", &format!("path.to_client.{only}")]);
+        }
+        let result = output_of(command.args(["--set", "workload.certificate=9 kB"]).args(more));
+        (json(&result.output), result)
+    };
+    let lost = ["--a", "path.to_server.loss.probability=0.0", "--b", "path.to_server.loss.probability=1.0"];
+    let (all, result) = ab(&lost);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    let answer = all["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with("B fails more handshakes: 4 of 4 with ") && answer.ends_with("it never completes"),
+        "{answer}"
+    );
+    let cell = &all["handshakes"]["cells"][0];
+    assert_eq!(cell["outcome"], "never_completes");
+    assert_eq!((&cell["completed"], &cell["tried"]), (&serde_json::json!([4, 0]), &serde_json::json!([4, 4])));
+    assert_eq!(cell["reasons"][1]["the client ended with exit status 1"], 4, "{cell}");
+    assert_eq!(all["failures"]["failed"], serde_json::json!([0, 0]));
+    // The other way round B is the better one, and nothing fails.
+    let (all, result) = ab(&["--a", lost[3], "--b", lost[1]]);
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+    assert_eq!(all["handshakes"]["cells"][0]["outcome"], "now_completes");
+}
+
+fn workspace(path: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+}

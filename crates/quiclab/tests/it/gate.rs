@@ -62,8 +62,8 @@ impl Reader {
 fn the_commands_of_the_guide_find_a_regression() {
     let reader = Reader::new();
     write_endpoint(&reader.path("pr"), regressed);
-    let [compare, repeat, check, alone, diff] = blocks("sh")[..] else {
-        panic!("the guide has five blocks of commands")
+    let [compare, repeat, check, alone, diff, ..] = blocks("sh")[..] else {
+        panic!("the guide has at least five blocks of commands")
     };
     let result = reader.shell(compare);
     assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
@@ -84,6 +84,26 @@ fn the_commands_of_the_guide_find_a_regression() {
     assert!(result.output.contains("the first packet that differs is number"), "{}", result.output);
     let result = reader.shell(alone);
     assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+}
+
+/// With fewer repetitions and fewer settings than the guide has.
+#[test]
+fn the_gate_of_handshakes_compares_two_stacks() {
+    let reader = Reader::new();
+    for folder in ["experiments", "sans-io"] {
+        symlink(format!("{REAL_STACKS}/../{folder}"), reader.path(folder)).unwrap();
+    }
+    let handshakes = blocks("sh")[5];
+    let fewer = "--reps 2 --set 'path.to_client.rtt.delay=40 ms' --set path.to_client.loss.probability=0.0 --out";
+    let result = reader.shell(&handshakes.replace("--out", fewer));
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+    let text = fs::read_to_string(reader.path("handshakes.json")).unwrap();
+    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // Three chains, with the first flight lost and not.
+    let cells = all["handshakes"]["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 6, "{text}");
+    assert!(cells.iter().all(|cell| cell["tried"] == serde_json::json!([2, 2])), "{text}");
+    assert_eq!(all["handshakes"]["completed"], serde_json::json!([12, 12]));
 }
 
 #[test]

@@ -6,10 +6,11 @@ use quiclab_experiment::run::{Settings, Sim};
 use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, find_metric, holm};
 
 use super::{
-    condition::{Condition, ConditionOutcome, Judgement},
+    condition::{Condition, Judgement},
+    handshake_words::answer_of_all,
+    handshakes::{self, Handshakes, belongs_to_a_cell},
     measure::{Row, Values},
     result::{Comparison, Failures, Pair, Verdict},
-    verdict::answer,
 };
 use crate::{
     columns::{COLUMNS, Column},
@@ -26,7 +27,7 @@ const FAILURE_ALPHA: f64 = 0.05;
 /// What is said of two sides that are the same bytes.
 const SAME: &str = "A and B are the same";
 /// Version of the layout of the JSON.
-const SCHEMA: u32 = 4;
+const SCHEMA: u32 = 5;
 
 /// What makes runs of one side comparable with runs of the other: the same key.
 pub type Key<'a> = &'a dyn Fn(&Settings) -> String;
@@ -53,7 +54,8 @@ impl Comparison {
     pub fn of(one: &ReportInput, other: &ReportInput, keys: [Key; 2], question: &Question) -> Option<Self> {
         let groups = [groups::all(one), groups::all(other)];
         let paired = pairs_of(&groups, keys);
-        if paired.is_empty() {
+        let mut handshakes = Handshakes::of([one, other], keys, question.alpha);
+        if paired.is_empty() && handshakes.is_none() {
             return None;
         }
         let alpha = question.alpha;
@@ -69,8 +71,12 @@ impl Comparison {
                     continue;
                 }
                 let values = Values::of([left, right], &condition.metric, pair.is_paired);
-                let judgement = condition.judge(&pair.label, &values, judged_alpha);
-                conditions.push(failures.applied_to(judgement));
+                let judgement = failures.applied_to(condition.judge(&pair.label, &values, judged_alpha));
+                let cell = handshakes.as_ref().and_then(|handshakes| handshakes.cell_of(&pair.key));
+                conditions.push(match cell.filter(|cell| cell.outcome.is_shown()) {
+                    Some(cell) => judgement.withdrawn(cell.why_not_judged()),
+                    None => judgement,
+                });
             }
             pairs.push(pair);
         }
@@ -78,6 +84,8 @@ impl Comparison {
         let has_rules =
             |group: &Group| group.runs.iter().any(|run| run.path.as_ref().is_some_and(PathSummary::has_rules));
         let of_rules = paired.iter().filter(|pair| pair.iter().any(|group| has_rules(group)));
+        // Of many cells, each with losses of its own, such notes would hide the answer.
+        let of_rules = of_rules.filter(|pair| paired.len() == 1 || !handshakes::is_counted(pair[0].settings));
         let notes = clocks(&paired)
             .into_iter()
             .chain(of_rules.filter_map(|[left, right]| notes_on_losses(&left.label, *left, *right, ["A", "B"])))
@@ -85,10 +93,18 @@ impl Comparison {
         for is_primary in [true, false] {
             correct(&mut pairs, is_primary, alpha);
         }
-        let verdict: Vec<_> = pairs.iter().map(|pair| Verdict::of(pair, &failures)).collect();
+        if let Some(handshakes) = &mut handshakes {
+            handshakes.add_times(&pairs);
+            conditions.extend(handshakes.conditions_without_runs(&question.conditions, &pairs));
+        }
+        let is_cell = |key: &str| handshakes.as_ref().is_some_and(|handshakes| handshakes.cell_of(key).is_some());
+        let of_others = pairs.iter().filter(|pair| !is_cell(&pair.key));
+        let verdict: Vec<_> = of_others.map(|pair| Verdict::of(pair, &failures)).collect();
         let lonely = |side: usize| -> Vec<String> {
             let is_paired = |group: &&Group| paired.iter().any(|pair| std::ptr::eq(pair[side], *group));
-            groups[side].iter().filter(|group| !is_paired(group)).map(|group| group.label.clone()).collect()
+            // A cell says of itself that only one side has runs.
+            let is_alone = |group: &&Group| !is_paired(group) && !is_cell(&keys[side](group.settings));
+            groups[side].iter().filter(is_alone).map(|group| group.label.clone()).collect()
         };
         let only_in = [lonely(0), lonely(1)];
         // What one side no longer runs must not pass unnoticed.
@@ -105,11 +121,12 @@ impl Comparison {
             made_with: [made_with(one), made_with(other)],
             command: question.command.clone(),
             alpha,
-            answer: answer(&verdict),
+            answer: answer_of_all(handshakes.as_ref(), &verdict),
             notes,
             verdict,
             conditions,
             failures,
+            handshakes,
             only_in,
             pairs,
             trains: Vec::new(),
@@ -135,6 +152,7 @@ impl Comparison {
             verdict: vec![Verdict::without_clauses(label, SAME.to_owned(), "is the same")],
             conditions: question.conditions.iter().map(|condition| condition.outcome_of_the_same(label)).collect(),
             failures: Failures { p: 1.0, ..Failures::default() },
+            handshakes: None,
             pairs: Vec::new(),
             only_in: Default::default(),
             trains: Vec::new(),
@@ -187,7 +205,9 @@ impl Pair {
         let common_seeds = seeds[0].intersection(&seeds[1]).count();
         // In real time a seed repeats nothing.
         let is_paired = common_seeds > 1 && !groups.iter().any(|group| group.is_sample());
+        let is_handshake = handshakes::is_counted(groups[0].settings);
         let is_primary = |metric: &str| match &question.metrics[..] {
+            [] if is_handshake => handshakes::METRICS.contains(&metric),
             [] => find_metric(metric).is_some_and(|facts| facts.is_primary),
             named => named.iter().any(|name| name == metric),
         };
@@ -233,11 +253,11 @@ fn correct(pairs: &mut [Pair], is_primary: bool, alpha: f64) {
 
 impl Failures {
     fn of(sides: [&ReportInput; 2]) -> Self {
-        let failed = sides.map(|side| side.failures.len() as u64);
+        let counted = sides.map(|side| side.failures.iter().filter(|row| !belongs_to_a_cell(row)).collect::<Vec<_>>());
+        let failed = counted.each_ref().map(|failures| failures.len() as u64);
         let tried = sides.map(|side| (side.failures.len() + side.runs.len()) as u64);
         let p = failures_by_chance((failed[0], tried[0]), (failed[1], tried[1]));
-        let messages =
-            sides.map(|side| side.failures.iter().map(|row| (row.folder.clone(), row.message.clone())).collect());
+        let messages = counted.map(|rows| rows.iter().map(|row| (row.folder.clone(), row.message.clone())).collect());
         Self { failed, tried, p, differ: p <= FAILURE_ALPHA, messages }
     }
 
@@ -246,13 +266,7 @@ impl Failures {
         if !self.differ {
             return judgement;
         }
-        Judgement {
-            outcome: ConditionOutcome::NotMeasured,
-            numbers: "more runs of one side failed, so the remaining ones are not comparable".to_owned(),
-            estimate: None,
-            interval: None,
-            ..judgement
-        }
+        judgement.withdrawn("more runs of one side failed, so the remaining ones are not comparable".to_owned())
     }
 }
 

@@ -185,6 +185,13 @@ impl Condition {
     }
 }
 
+impl Judgement {
+    /// The same without a judgement, and why.
+    pub(super) fn withdrawn(self, why: String) -> Self {
+        Self { outcome: ConditionOutcome::NotMeasured, numbers: why, estimate: None, interval: None, ..self }
+    }
+}
+
 impl ConditionOutcome {
     /// A word for people.
     pub fn word(self) -> &'static str {

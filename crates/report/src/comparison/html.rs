@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::{
     compare::{Key, pairs_of},
     forest,
+    handshakes::Handshakes,
     measure::{Row, SideNumbers},
     result::{Comparison, Pair},
     words,
@@ -40,6 +41,7 @@ pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportI
         }
         (failures(comparison))
         (conditions(comparison))
+        @if let Some(handshakes) = &comparison.handshakes { (handshake_cells(handshakes, comparison.alpha)) }
         @for (place, pair) in comparison.pairs.iter().enumerate() {
             h2 { (pair.label) }
             p.note { (pair.runs[0]) " runs of A, " (pair.runs[1]) " of B, " (pair.how_compared()) "." }
@@ -58,6 +60,26 @@ pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportI
         }
     };
     page_with("A/B", STYLE, &body)
+}
+
+/// Every cell of handshakes, worst first.
+fn handshake_cells(handshakes: &Handshakes, alpha: f64) -> Markup {
+    html! {
+        h2 { "Handshakes that complete" }
+        p.note { "Rates have exact intervals (" (words::level(alpha)) "); cells that got worse come first." }
+        table {
+            tr { th { "settings" } th { "A" } th { "B" } th { "outcome" } th { "why B failed" } }
+            @for cell in &handshakes.cells {
+                tr {
+                    td { (cell.label) }
+                    td { (cell.rate(0)) }
+                    td { (cell.rate(1)) }
+                    td { (cell.outcome_text()) }
+                    td { (cell.reason().unwrap_or_default()) }
+                }
+            }
+        }
+    }
 }
 
 fn failures(comparison: &Comparison) -> Markup {

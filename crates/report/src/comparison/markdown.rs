@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 
 use super::{
+    handshakes::{HandshakeCell, Handshakes},
     measure::Row,
     result::{Comparison, Pair},
     words,
 };
 use crate::{markdown::text::escaped, squares::picture};
+
+/// Most settings of handshakes in the table.
+const MOST_CELLS: usize = 20;
 
 /// The answer, the conditions, and for each pair a table of five columns and a picture of its trains; then, folded, what a reader needs to do it
 /// again and what else differs.
@@ -16,7 +20,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
     let mut text = format!("### quiclab: {} against {}\n\n", escaped(b), escaped(a));
     let _ = writeln!(text, "**{}**\n", escaped(&comparison.answer));
     for verdict in &comparison.verdict {
-        if comparison.verdict.len() > 1 {
+        if comparison.verdict.len() > 1 || comparison.handshakes.is_some() {
             let _ = writeln!(text, "**{}**: {}\n", escaped(&verdict.label), escaped(&verdict.text));
         }
         if let Some(why) = &verdict.why {
@@ -39,7 +43,11 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
             escaped(&judgement.numbers)
         );
     }
-    for pair in &comparison.pairs {
+    if let Some(handshakes) = &comparison.handshakes {
+        text.push_str(&cells(handshakes, comparison.alpha));
+    }
+    let is_cell = |pair: &Pair| comparison.handshakes.as_ref().is_some_and(|all| all.cell_of(&pair.key).is_some());
+    for pair in comparison.pairs.iter().filter(|pair| !is_cell(pair)) {
         text.push_str(&table(pair, comparison.alpha, &|row| row.is_primary));
         let [mix_a, mix_b] = pair.mixes;
         text.push_str(&picture(&[("A", mix_a), ("B", mix_b)]));
@@ -84,6 +92,28 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
         }
         text.push_str("</details>\n");
     }
+    text
+}
+
+/// The cells of handshakes that changed, worst first, and how many did not.
+fn cells(handshakes: &Handshakes, alpha: f64) -> String {
+    let shown: Vec<_> = handshakes.cells.iter().filter(|cell| cell.is_news()).collect();
+    let mut text = String::new();
+    if !shown.is_empty() {
+        let level = words::level(alpha);
+        let _ =
+            writeln!(text, "\n| handshakes that complete ({level} interval) | A | B | outcome |\n|---|--:|--:|---|");
+    }
+    for cell in shown.iter().take(MOST_CELLS) {
+        let [a, b] = [cell.rate(0), cell.rate(1)];
+        let _ = writeln!(text, "| {} | {a} | {b} | {} |", escaped(&cell.label), escaped(&cell.outcome_text()));
+    }
+    let unchanged = handshakes.count(HandshakeCell::is_unchanged);
+    let hidden = shown.len().saturating_sub(MOST_CELLS);
+    let hidden = if hidden == 0 { String::new() } else { format!(", {hidden} others are not in this table") };
+    let faster = handshakes.count(HandshakeCell::is_only_faster);
+    let all = handshakes.cells.len();
+    let _ = writeln!(text, "\nOf {all} settings {unchanged} are unchanged, {faster} faster{hidden}.");
     text
 }
 

@@ -4,9 +4,11 @@ use serde::Serialize;
 
 use super::{
     condition::{ConditionOutcome, Judgement},
+    handshake_words::answer_of_all,
+    handshakes::Handshakes,
     measure::{Change, Row},
     trains::TrainDifference,
-    verdict::{Clause, answer},
+    verdict::Clause,
     words,
 };
 use crate::figures::train_mix::Mix;
@@ -33,8 +35,10 @@ pub struct Comparison {
     pub verdict: Vec<Verdict>,
     /// The conditions, each for every pair and for all settings that only one side has.
     pub conditions: Vec<Judgement>,
-    /// Runs that failed.
+    /// Runs that failed, without those that `handshakes` counts.
     pub failures: Failures,
+    /// Handshakes that complete and that do not; `None` where no run has that test case.
+    pub handshakes: Option<Handshakes>,
     /// Runs of the same settings on both sides.
     pub pairs: Vec<Pair>,
     /// Names of settings that only A, and that only B has.
@@ -114,23 +118,29 @@ impl Comparison {
                 verdict.explain(&longest);
             }
         }
-        self.answer = answer(&self.verdict);
+        self.answer = answer_of_all(self.handshakes.as_ref(), &self.verdict);
         self.trains = trains;
     }
 
-    /// How many conditions fail or could not be judged, one more where runs failed. With `strict`, undecided ones count too.
+    /// How many conditions fail or could not be judged, one more where runs failed, and one more where handshakes of B fail that did not.
+    /// With `strict`, undecided ones count too.
     pub fn wrong(&self, strict: bool) -> usize {
         let is_wrong = |judgement: &&Judgement| match judgement.outcome {
             ConditionOutcome::Passes => false,
             ConditionOutcome::Undecided => strict,
             ConditionOutcome::Fails | ConditionOutcome::NotMeasured => true,
         };
-        self.conditions.iter().filter(is_wrong).count() + usize::from(self.failures.failed != [0, 0])
+        self.conditions.iter().filter(is_wrong).count()
+            + usize::from(self.failures.failed != [0, 0])
+            + usize::from(self.handshakes.as_ref().is_some_and(|handshakes| handshakes.is_wrong(strict)))
     }
 
     /// True where more runs would not say more: every condition is decided or, where there is none, every metric of the verdict has a
     /// difference or would have shown one of `smallest` (a share of the mean of A).
     pub fn is_decided(&self, smallest: f64) -> bool {
+        if self.handshakes.as_ref().is_some_and(Handshakes::is_open) {
+            return false;
+        }
         if !self.conditions.is_empty() {
             return self.conditions.iter().all(|judgement| judgement.outcome != ConditionOutcome::Undecided);
         }

@@ -6,6 +6,7 @@ use textwrap::{Options, WordSeparator, WrapAlgorithm, fill};
 
 use super::{
     condition::ConditionOutcome,
+    handshakes::{HandshakeCell, Handshakes},
     measure::{Change, Row},
     result::{Comparison, Pair},
     words,
@@ -16,6 +17,8 @@ use crate::terminal::table::{DEFAULT_WIDTH, table};
 const USUAL_WIDTH: u16 = 80;
 /// Most metrics of a table that is not asked to have all.
 const MOST_ROWS: usize = 8;
+/// Most settings of handshakes in a list that is not asked to have all.
+const MOST_CELLS: usize = 12;
 
 /// What a line says of B, for whoever gives it a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +57,7 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, a
     let columns = width.unwrap_or(USUAL_WIDTH);
     let mut lines = Lines(Vec::new());
     let wrapped = |text: &str, indent: usize| wrap(text, columns, indent);
-    let is_single = comparison.verdict.len() == 1;
+    let is_single = comparison.verdict.len() == 1 && comparison.handshakes.is_none();
     lines.add(Tone::Plain, &wrapped(&comparison.answer, 0));
     for verdict in &comparison.verdict {
         if !is_single {
@@ -89,7 +92,12 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, a
         lines.add(tone, &format!("{word:<12}  fail if {} ({})", judgement.condition, judgement.label));
         lines.add(Tone::Plain, &wrapped(&format!("{:14}{}", "", judgement.numbers), 14));
     }
-    for pair in &comparison.pairs {
+    if let Some(handshakes) = &comparison.handshakes {
+        lines.empty();
+        handshake_cells(&mut lines, handshakes, comparison.alpha, columns, all);
+    }
+    let is_cell = |pair: &Pair| comparison.handshakes.as_ref().is_some_and(|all| all.cell_of(&pair.key).is_some());
+    for pair in comparison.pairs.iter().filter(|pair| all || !is_cell(pair)) {
         lines.empty();
         if all {
             lines.add(Tone::Plain, &everything(pair, comparison.alpha, width));
@@ -109,6 +117,40 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, a
         }
     }
     lines
+}
+
+/// The handshakes of each cell: those that got worse first, and unchanged ones only with `all`.
+fn handshake_cells(lines: &mut Lines, handshakes: &Handshakes, alpha: f64, columns: u16, all: bool) {
+    let heading = format!("  Handshakes that complete, and the {} interval of their rate:", words::level(alpha));
+    lines.add(Tone::Plain, &wrap(&heading, columns, 2));
+    let shown: Vec<_> = handshakes.cells.iter().filter(|cell| all || cell.is_news()).collect();
+    let most = if all { shown.len() } else { MOST_CELLS };
+    for cell in shown.iter().take(most) {
+        let tone = match cell.outcome {
+            outcome if outcome.is_worse() => Tone::Bad,
+            _ if cell.is_slower() => Tone::Bad,
+            outcome if outcome.is_shown() => Tone::Good,
+            _ => Tone::Plain,
+        };
+        lines.add(tone, &wrap(&format!("  {}: {}", cell.label, cell.outcome_text()), columns, 4));
+        lines.add(Tone::Plain, &wrap(&format!("    A {}, B {}", cell.rate(0), cell.rate(1)), columns, 6));
+        if let Some(reason) = cell.reason() {
+            lines.add(Tone::Plain, &wrap(&format!("    B: {reason}"), columns, 6));
+        }
+    }
+    let unchanged = handshakes.count(HandshakeCell::is_unchanged);
+    let faster = handshakes.count(HandshakeCell::is_only_faster);
+    let mut rest = format!("  of {} settings {unchanged} are unchanged, {faster} faster", handshakes.cells.len());
+    if shown.len() > most {
+        rest.push_str(&format!(", {} others are not in this list", shown.len() - most));
+    }
+    if !all {
+        rest.push_str(": --all shows every one");
+    }
+    lines.add(Tone::Plain, &wrap(&rest, columns, 2));
+    if let Some(text) = handshakes.sensitivity(alpha) {
+        lines.add(Tone::Plain, &wrap(&format!("  {text}"), columns, 2));
+    }
 }
 
 /// A paragraph of at most so many columns, in which every line but the first is indented. Words are not broken: a path can be copied.

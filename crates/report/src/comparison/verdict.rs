@@ -218,7 +218,7 @@ fn not_measured(rows: &[&Row]) -> Vec<String> {
 }
 
 /// `longest train 10.0 to 16.0 packets (+60 %, p = 0.012)`.
-fn in_numbers(row: &Row) -> String {
+pub(super) fn in_numbers(row: &Row) -> String {
     let (name, unit) = name_and_unit(row.heading);
     let [a, b] = row.compared_means();
     let space = if unit.is_empty() { "" } else { " " };

@@ -6,6 +6,7 @@ mod comment;
 mod common;
 mod comparison;
 mod cpu_time;
+mod handshake_cells;
 mod handshakes;
 mod interop;
 mod look_page;

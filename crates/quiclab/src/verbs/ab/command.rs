@@ -15,6 +15,9 @@ pub fn command_line(settings: &AbSettings) -> String {
     for path in &settings.paths {
         let _ = write!(line, " {}", quoted(path));
     }
+    if let Some(testbed) = &settings.testbed {
+        let _ = write!(line, " --testbed {testbed}");
+    }
     push_settings(&mut line, "--a", &settings.a);
     push_settings(&mut line, "--b", &settings.b);
     push_settings(&mut line, "--set", &settings.set);
@@ -66,5 +69,9 @@ mod tests {
              --fail-if 'drops_packets > +10' --strict"
         );
         assert_eq!(command_line(&settings(&["ab", "main", "pr"])), "quiclab ab main pr");
+        assert_eq!(
+            command_line(&settings(&["ab", "main", "pr", "--testbed", "sim"])),
+            "quiclab ab main pr --testbed sim"
+        );
     }
 }

@@ -29,7 +29,11 @@ mod tests {
     use super::*;
 
     fn input(failed: &[&str]) -> ReportInput {
-        let failure = |folder: &&str| FailureRow { folder: folder.to_string(), message: "exit status 9".to_owned() };
+        let failure = |folder: &&str| FailureRow {
+            folder: folder.to_string(),
+            message: "exit status 9".to_owned(),
+            failed: None,
+        };
         ReportInput {
             experiment: "x".to_owned(),
             title: "x".to_owned(),

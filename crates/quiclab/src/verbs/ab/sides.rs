@@ -8,7 +8,10 @@ use tempfile::TempDir;
 
 use super::revision;
 use crate::{
-    session::{laboratory::open, signals},
+    session::{
+        laboratory::{named, open_on},
+        signals,
+    },
     settings::AbSettings,
 };
 
@@ -102,8 +105,8 @@ fn found(typed: &str, settings: &AbSettings) -> Result<(Option<PathBuf>, Option<
         let (unpacked, path) = revision::unpacked(Path::new(folder), revision)?;
         return Ok((Some(path), Some(unpacked)));
     }
-    let laboratory =
-        open(&StackRequest { folder: settings.stacks.clone(), ..StackRequest::default() }, signals::stop_flag()?)?;
+    let stacks = StackRequest { folder: settings.stacks.clone(), ..StackRequest::default() };
+    let laboratory = open_on(named(settings.testbed.as_deref())?, &stacks, signals::stop_flag()?)?;
     match laboratory.stack_store.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {

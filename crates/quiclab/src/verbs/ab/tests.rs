@@ -55,3 +55,21 @@ fn settings_are_pairs_by_what_they_are_before_their_order() {
     assert_eq!(pairing.pairs, [(0, 1), (1, 0)]);
     assert_eq!(pairing.not_judged().keys().collect::<Vec<_>>(), ["0"]);
 }
+
+#[test]
+fn a_setting_of_a_stage_that_was_asked_for_is_told_from_the_others() {
+    let stages = |probability: &str| {
+        let loss =
+            format!("[[path.to_client]]\nstage = \"loss\"\nmodel = \"independent\"\nprobability = {probability}\n");
+        let delay = "[[path.to_client]]\nstage = \"delay\"\ndelay = \"5 ms\"\n";
+        let axis = "[matrix]\n\"path.to_client.delay.delay\" = [\"5 ms\", \"40 ms\"]\n";
+        settings("quiche", &format!("{loss}{delay}{axis}"))
+    };
+    let [one, other] = [stages("0.0"), stages("0.5")];
+    let differing = [("path.to_client.loss.probability".to_owned(), ["0.0".to_owned(), "0.5".to_owned()])];
+    assert_eq!(unintended(&one[1], &other[1], &[]), differing);
+    // Each delay has its counterpart, although the lists differ as a whole.
+    let pairing = Pairing::of([one, other.into_iter().rev().collect()], &["path.to_client.loss.probability"]);
+    assert_eq!(pairing.pairs, [(0, 1), (1, 0)]);
+    assert!(pairing.not_judged().is_empty());
+}

@@ -112,7 +112,11 @@ pub fn input() -> ReportInput {
         command: "quiclab run x.toml".to_owned(),
         ranking: false,
         runs,
-        failures: vec![FailureRow { folder: "other-02-def".to_owned(), message: "the client hung".to_owned() }],
+        failures: vec![FailureRow {
+            folder: "other-02-def".to_owned(),
+            message: "the client hung".to_owned(),
+            failed: None,
+        }],
         published: vec![
             Published {
                 matches: BTreeMap::from([("stack.name".to_owned(), "quiche".to_owned())]),
@@ -165,5 +169,5 @@ pub fn side(goodputs_bps: &[f64], failures: &[FailureRow]) -> ReportInput {
 /// A run that failed.
 #[allow(dead_code, reason = "each test program uses its own part")]
 pub fn failure(folder: &str) -> FailureRow {
-    FailureRow { folder: folder.to_owned(), message: "the client ended with exit status 1".to_owned() }
+    FailureRow { folder: folder.to_owned(), message: "the client ended with exit status 1".to_owned(), failed: None }
 }
