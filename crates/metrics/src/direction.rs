@@ -376,7 +376,7 @@ impl DirectionMeter {
             tcp.finish(run);
             pictures = tcp.transport.into_pictures();
         }
-        if let Some(exchanges) = self.exchanges.filter(|_| is_server) {
+        if let Some(exchanges) = self.exchanges.filter(|_| subject.sender == Role::Server) {
             exchanges.finish(run);
         }
         if run.metrics.packets_duplicated.is_none() && self.copies > 0 {
