@@ -131,9 +131,9 @@ impl Workload {
 words! {
     /// The end whose packets a run measures.
     pub enum Sender {
-        /// It sends responses.
+        /// The server, which sends responses.
         Server = "server",
-        /// It sends requests.
+        /// The client, which sends requests.
         Client = "client",
     }
 }
