@@ -19,7 +19,7 @@ const CLIENT: &str = "stack.client";
 
 impl Experiment {
     /// Puts `own` in the place of the stacks that the file names, unless it names one of `own` or the command line sets
-    /// `stack.name`, or a server of `own`. Returns those that were put in.
+    /// `stack.name`. Returns those that were put in.
     ///
     /// `stack.name` becomes all of `own`. A server that the file names becomes the own one, if that can serve; so does a client
     /// if it cannot. Other clients stay: they are what the file measures senders with.
@@ -33,16 +33,12 @@ impl Experiment {
     ) -> Result<Vec<String>, ExperimentError> {
         let names: Vec<_> =
             [NAME, SERVER, CLIENT].into_iter().flat_map(|key| self.common.changes.values_of(key)).collect();
-        let serves = own.iter().all(|name| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Server)));
-        // Whoever measures servers with one client may choose that of an own stack; its server is still to be measured.
-        let is_chosen_client = |set: &Assignment| serves && set.key == CLIENT && set.origin == Origin::Set;
-        let is_own = |set: &&Assignment| {
-            !is_chosen_client(set) && set.value.as_str().is_some_and(|name| is_of(name, own, stacks))
-        };
+        let is_own = |set: &&Assignment| set.value.as_str().is_some_and(|name| is_of(name, own, stacks));
         let is_asked_for = names.iter().any(|set| set.key == NAME && set.origin == Origin::Set);
         if own.is_empty() || is_asked_for || names.iter().any(is_own) {
             return Ok(Vec::new());
         }
+        let serves = own.iter().all(|name| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Server)));
         let side = if serves { SERVER } else { CLIENT };
         let mut keys = vec![NAME];
         if self.sets_in_file(side) {

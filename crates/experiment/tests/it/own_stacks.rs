@@ -75,15 +75,6 @@ fn a_file_that_names_the_own_stack_stays_as_it_is() {
 }
 
 #[test]
-fn a_client_that_the_command_line_chooses_does_not_keep_the_own_stack_from_serving() {
-    let all = with_own(&["mine"], "quic-go");
-    let settings = vec![("stack.client".to_owned(), "mine".to_owned())];
-    let found = plan("[stack]\nname = \"quiche\"\n", &Overrides { settings, ..own(&["mine"]) }, &all).unwrap();
-    assert_eq!(sides(&found), [["mine"; 3]]);
-    assert_eq!(found.substituted, ["mine"]);
-}
-
-#[test]
 fn servers_of_the_file_become_the_own_stack_and_clients_stay() {
     let all = with_own(&["mine", "other"], "quic-go");
     let lines =
