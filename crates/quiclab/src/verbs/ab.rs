@@ -219,7 +219,39 @@ impl Bench<'_> {
             }
             Ok(plan)
         };
-        (0..self.files.len()).map(|file| Ok([plan(0, file)?, plan(1, file)?])).collect()
+        let both = |file: usize| {
+            let plans = [plan(0, file)?, plan(1, file)?];
+            self.refuse_other_roles(file, &plans)?;
+            Ok(plans)
+        };
+        (0..self.files.len()).map(both).collect()
+    }
+
+    /// Refuses to compare runs about the stack of one side with runs in which the other side's is the client of another server. A stack that
+    /// `--set stack.client` names takes no other place.
+    fn refuse_other_roles(&self, file: usize, plans: &[Plan; 2]) -> Result<()> {
+        let other_server = |side: usize| {
+            let own = &self.laboratories[side].stack_store.own;
+            let is_about = |run: &&Run| {
+                [&run.settings.stack.name, &run.settings.stack.server].iter().any(|name| own.contains(*name))
+            };
+            if own.is_empty() || plans[side].runs.iter().any(|run| is_about(&run)) {
+                None
+            } else {
+                plans[side].runs.first()
+            }
+        };
+        let (side, run) = match [other_server(0), other_server(1)] {
+            [Some(run), None] => (0, run),
+            [None, Some(run)] => (1, run),
+            _ => return Ok(()),
+        };
+        let (letter, option) = [("A", "--a"), ("B", "--b")][side];
+        let (server, client) = (&run.settings.stack.server, &run.settings.stack.client);
+        bail!(
+            "{}: {letter} has {client} only as the client, and {server} as its server\nhint: {option} stack.name={client}",
+            self.files[file].display()
+        );
     }
 
     fn pairing(&self) -> Result<Pairing> {

@@ -320,6 +320,23 @@ fn handshakes_that_never_complete_on_b_are_said_first_and_fail_the_comparison() 
     assert_eq!(all["handshakes"]["cells"][0]["outcome"], "now_completes");
 }
 
+#[test]
+fn a_side_that_is_only_the_client_of_another_server_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = quiclab();
+    command.current_dir(folder.path()).args(["ab", "ngtcp2-1.25", "picoquic", "--testbed", "sim", "--stacks"]);
+    command.arg(workspace("sans-io")).arg(workspace("experiments/gate/handshake.toml"));
+    let result = output_of(command.args(["--profile", "quick", "--set", "stack.client=picoquic"]));
+    assert_eq!(result.status, Some(125), "{}", result.errors);
+    assert!(
+        result
+            .errors
+            .contains("B has picoquic only as the client, and quinn as its server\nhint: --b stack.name=picoquic"),
+        "{}",
+        result.errors
+    );
+}
+
 fn workspace(path: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }

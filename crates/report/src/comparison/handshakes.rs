@@ -77,15 +77,15 @@ pub struct HandshakeCell {
 pub enum HandshakeOutcome {
     /// No handshake of B completes, and some of A do; that is not chance.
     NeverCompletes,
-    /// More handshakes of B fail, and that is not chance.
+    /// B fails more handshakes, and that is not chance.
     FailsMore,
-    /// More handshakes of B fail, which can be chance.
+    /// B fails more handshakes, which can be chance.
     PerhapsMore,
     /// The sides have the same rate, or more handshakes of A fail, which can be chance.
     NoneShown,
     /// No handshake of either side completes.
     Neither,
-    /// Fewer handshakes of B fail, and that is not chance.
+    /// B fails fewer handshakes, and that is not chance.
     FailsLess,
     /// Some handshakes of B complete, and none of A; that is not chance.
     NowCompletes,
