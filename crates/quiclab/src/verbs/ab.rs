@@ -233,7 +233,9 @@ impl Bench<'_> {
         let other_server = |side: usize| {
             let own = &self.laboratories[side].stack_store.own;
             let is_about = |run: &&Run| {
-                [&run.settings.stack.name, &run.settings.stack.server].iter().any(|name| own.contains(*name))
+                // A name may be followed by options of the build.
+                let is_own = |name: &String| own.iter().any(|own| name.split(' ').next() == Some(own.as_str()));
+                is_own(&run.settings.stack.name) || is_own(&run.settings.stack.server)
             };
             if own.is_empty() || plans[side].runs.iter().any(|run| is_about(&run)) {
                 None
