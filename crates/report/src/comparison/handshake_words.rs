@@ -43,7 +43,7 @@ impl Handshakes {
             let most = format!("{}: {}", first.label, first.time_text);
             parts.push(match slower.len() {
                 1 => format!("slower with {most}"),
-                count => format!("slower in {}{}, such as {most}", of(count, compared.len()), shared(&slower)),
+                count => format!("slower in {}{}, such as {most}", of(count, compared.len()), all_with(&slower)),
             });
         }
         let counts = [
@@ -70,7 +70,13 @@ impl Handshakes {
         let p = self.p_corrected.map(words::p).unwrap_or_default();
         match self.outcome {
             HandshakeOutcome::NeverCompletes | HandshakeOutcome::FailsMore => {
-                format!("B fails more handshakes: {counts}, {p}, over {}", settings(cells))
+                let more: Vec<_> = self.cells.iter().filter(|cell| cell.loses_more()).collect();
+                let common = shared(&more).map(|names| format!("; the settings in which more fail all have {names}"));
+                format!(
+                    "B fails more handshakes: {counts}, {p}, over {}{}",
+                    settings(cells),
+                    common.unwrap_or_default()
+                )
             }
             HandshakeOutcome::FailsLess | HandshakeOutcome::NowCompletes => {
                 format!("B fails fewer handshakes: {counts}, {p}, over {}", settings(cells))
@@ -116,6 +122,12 @@ impl HandshakeCell {
     pub(super) fn why_not_judged(&self) -> String {
         let [(a, all_a), (b, all_b)] = self.failed();
         format!("{b} of {all_b} handshakes of B fail and {a} of {all_a} of A, so the remaining ones are not comparable")
+    }
+
+    /// Whether a larger share of B fails, whatever that shows.
+    fn loses_more(&self) -> bool {
+        let [(a, all_a), (b, all_b)] = self.failed();
+        self.is_compared() && b * all_a > a * all_b
     }
 
     /// The rate of a side with its interval.
@@ -187,7 +199,7 @@ fn fails_more(worse: &[&HandshakeCell], cells: usize) -> String {
             format!(
                 "B fails more handshakes in {}{}: {counts} (A: {a} of {all_a}){never}, such as {} with {} (A: {})",
                 of(all.len(), cells),
-                shared(all),
+                all_with(all),
                 of_first[1],
                 first.label,
                 of_first[0]
@@ -196,9 +208,14 @@ fn fails_more(worse: &[&HandshakeCell], cells: usize) -> String {
     }
 }
 
-/// The settings that all of these cells have and others do not; empty where there are none.
-fn shared(cells: &[&HandshakeCell]) -> String {
-    let Some((first, others)) = cells.split_first() else { return String::new() };
+/// What all of these cells have in common, behind their number.
+fn all_with(cells: &[&HandshakeCell]) -> String {
+    shared(cells).map(|names| format!(", all with {names}")).unwrap_or_default()
+}
+
+/// The settings that all of these cells have and others do not; `None` where there are none.
+fn shared(cells: &[&HandshakeCell]) -> Option<String> {
+    let (first, others) = cells.split_first()?;
     let mut common: BTreeMap<&String, &String> = first.settings.iter().collect();
     common.retain(|key, value| others.iter().all(|cell| cell.settings.get(*key) == Some(*value)));
     let names: Vec<_> = first.label.split(", ").collect();
@@ -208,7 +225,7 @@ fn shared(cells: &[&HandshakeCell]) -> String {
         })
     };
     let names: Vec<_> = names.iter().filter(is_common).copied().collect();
-    if names.is_empty() { String::new() } else { format!(", all with {}", names.join(", ")) }
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn of(count: usize, all: usize) -> String {

@@ -179,6 +179,28 @@ fn a_few_failures_in_each_of_many_cells_show_together() {
 }
 
 #[test]
+fn what_the_settings_in_which_more_fail_have_in_common_is_in_the_answer() {
+    let certificates = ["1 kB", "2 kB", "3 kB", "4 kB", "5 kB", "6 kB"];
+    let sides = |short: Vec<Result<u64, FailureCause>>| {
+        let with_mtu = |mtu: u32, times: &[Result<u64, FailureCause>]| {
+            let mut all = together(certificates.map(|certificate| cell(certificate, times)));
+            all.runs.iter_mut().for_each(|row| row.run.settings.path.mtu = mtu);
+            all.failures
+                .iter_mut()
+                .flat_map(|row| &mut row.failed)
+                .for_each(|failed| failed.run.settings.path.mtu = mtu);
+            all
+        };
+        together([with_mtu(1500, &complete(100, 4)), with_mtu(1280, &short)])
+    };
+    let half = [complete(100, 2), fail(FailureCause::Endpoints, 2)].concat();
+    let comparison = compared(&sides(complete(100, 4)), &sides(half), &[]);
+    let answer = &comparison.answer;
+    assert!(answer.starts_with("B fails more handshakes: 12 of 48 fail (A: 0 of 48)"), "{answer}");
+    assert!(answer.contains("over 12 settings; the settings in which more fail all have mtu=1280"), "{answer}");
+}
+
+#[test]
 fn what_is_not_supported_or_not_the_handshakes_fault_is_not_compared() {
     let sides = |other: &[Result<u64, FailureCause>]| together([cell("1 kB", &complete(20, 6)), cell("9 kB", other)]);
     let a = sides(&complete(40, 6));
