@@ -299,6 +299,9 @@ impl Analysis {
                 let reason = || format!("{copied} of the {}'s {of} packets are copies of others", sender.peer().name());
                 unmet.add_share(Need::NoPeerCopies, WarningCode::PacketsDuplicated, copied, of, &reason);
                 let (pictures, windows) = meter.finish(subject, unmet, &settings, planned, &mut run);
+                if protocol == FlowProtocol::Udp {
+                    run.say_once_that_nothing_shows_quic();
+                }
                 all.push(DirectionAnalysis {
                     flow: index,
                     sender,

@@ -408,7 +408,7 @@ impl DirectionMeter {
                         ),
                     );
                 }
-                self.protected.finish(bytes, run);
+                self.protected.finish(bytes, subject.protocol, run);
             }
         }
         self.precision.finish(planned, run);

@@ -6,6 +6,7 @@
 //! 1.2 it is the request, RFC 5246 section 7.3). What the server sends as application data before it is its handshake.
 
 use quiclab_units::{ByteCount, Duration, Time};
+use quiclab_wire::FlowProtocol;
 
 use crate::output::RunMetrics;
 use crate::rtt_estimate::RttEstimate;
@@ -81,7 +82,7 @@ impl ProtectedMeter {
         self.interval().map(|(_, end)| end)
     }
 
-    fn warn(&self, run: &mut RunMetrics) {
+    fn warn(&self, protocol: FlowProtocol, run: &mut RunMetrics) {
         let uncertain = self.uncertain_before + self.uncertain_behind;
         if self.protected.is_some() {
             if uncertain > 0 {
@@ -94,24 +95,35 @@ impl ProtectedMeter {
                 );
             }
         } else if self.interval().is_some() {
+            let what_is_missing = match protocol {
+                FlowProtocol::Tcp => {
+                    "nothing shows where a handshake of TLS ends (the connection is not encrypted, or payload bytes or the \
+                     client's packets are missing)"
+                }
+                _ => {
+                    "the capture does not show where 1-RTT protection begins (payload bytes or the client's packets are \
+                     missing)"
+                }
+            };
             run.warn(
                 WarningCode::GoodputFirstToLastPacket,
-                "the capture does not show where 1-RTT protection begins (payload bytes or the client's packets are \
-                 missing), so goodput on the wire covers the time from the first to the last packet and includes the \
-                 handshake"
-                    .to_owned(),
+                format!(
+                    "{what_is_missing}, so goodput on the wire covers the time from the first to the last packet and \
+                     includes the handshake"
+                ),
             );
         } else if self.all.is_some() {
-            run.warn(
-                WarningCode::GoodputNoProtectedPackets,
-                "no packet from the sender has 1-RTT protection: the handshake did not complete".to_owned(),
-            );
+            let message = match protocol {
+                FlowProtocol::Tcp => "no packet from the sender is behind a handshake of TLS: it did not complete",
+                _ => "no packet from the sender has 1-RTT protection: the handshake did not complete",
+            };
+            run.warn(WarningCode::GoodputNoProtectedPackets, message.to_owned());
         }
     }
 
     /// `transferred_bytes`: of the response, as the client stored them, or of the requests.
-    pub(crate) fn finish(&self, transferred_bytes: ByteCount, run: &mut RunMetrics) {
-        self.warn(run);
+    pub(crate) fn finish(&self, transferred_bytes: ByteCount, protocol: FlowProtocol, run: &mut RunMetrics) {
+        self.warn(protocol, run);
         // Backwards time has its own warning.
         let interval = self.interval().and_then(|(start, end)| end.checked_since(start));
         run.metrics.goodput_wire_bps =

@@ -6,7 +6,7 @@ use quiclab_wire::{FlowProtocol, Role};
 
 use crate::bursts::cause::BurstCause;
 use crate::metrics::{METRICS, Metrics};
-use crate::output::{RunMetrics, Withheld};
+use crate::output::{RunMetrics, Warning, Withheld};
 use crate::pacing::{self, PacingMetrics};
 use crate::slow_start::{SlowStart, SlowStartEnd};
 use crate::warnings::WarningCode;
@@ -268,6 +268,37 @@ impl RunMetrics {
             names.push("slow_start_*, steady_*");
         }
         self.warn(code, format!("{reason}; withheld: {}", names.join(", ")));
+    }
+}
+
+/// What is said of a flow that is not read as QUIC, where it only says what its packets would need if they were QUIC.
+const OF_QUIC: [WarningCode; 3] =
+    [WarningCode::HandshakeUnread, WarningCode::KeysMissing, WarningCode::CaptureBeganLate];
+
+impl RunMetrics {
+    /// Says once that nothing shows that this flow of UDP is QUIC, instead of each thing that reading it as QUIC would need.
+    pub(crate) fn say_once_that_nothing_shows_quic(&mut self) {
+        let is_of_quic = |warning: &Warning| OF_QUIC.iter().any(|code| code.name() == warning.code);
+        let (of_quic, others): (Vec<_>, Vec<_>) = self.warnings.drain(..).partition(is_of_quic);
+        self.warnings = others;
+        if of_quic.is_empty() {
+            return;
+        }
+        let is_said = |withheld: &Withheld| of_quic.iter().any(|warning| warning.message.starts_with(&withheld.reason));
+        let (said, others): (Vec<_>, Vec<_>) = self.withheld.drain(..).partition(is_said);
+        self.withheld = others;
+        let mut metrics: Vec<&str> = Vec::new();
+        for name in said.iter().flat_map(|withheld| &withheld.metrics) {
+            if !metrics.contains(&name.as_str()) {
+                metrics.push(name);
+            }
+        }
+        let reason = "nothing shows that this flow of UDP is QUIC; if it is, capture its beginning, with payload, or pass its key log with --keys";
+        if metrics.is_empty() {
+            self.warn(WarningCode::NotQuic, reason.to_owned());
+        } else {
+            self.withhold(WarningCode::NotQuic, reason, &metrics);
+        }
     }
 }
 

@@ -61,6 +61,8 @@ pub enum WarningCode {
     ProbeTimeoutDiffers,
     /// No acknowledgment of the peer was captured or could be read.
     AcknowledgmentsMissing,
+    /// Nothing shows that a flow of UDP is QUIC.
+    NotQuic,
     /// The capture begins after the connection did.
     CaptureBeganLate,
     /// The connection may have gone on where the reader could not follow it.
@@ -117,7 +119,7 @@ pub enum WarningCode {
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 55] = [
+    pub const ALL: [WarningCode; 56] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -147,6 +149,7 @@ impl WarningCode {
         WarningCode::AmplificationLimitExceeded,
         WarningCode::ProbeTimeoutDiffers,
         WarningCode::AcknowledgmentsMissing,
+        WarningCode::NotQuic,
         WarningCode::CaptureBeganLate,
         WarningCode::ConnectionLost,
         WarningCode::ForeignBytes,
@@ -207,6 +210,7 @@ impl WarningCode {
             WarningCode::AmplificationLimitExceeded => "amplification_limit_exceeded",
             WarningCode::ProbeTimeoutDiffers => "probe_timeout_differs",
             WarningCode::AcknowledgmentsMissing => "acknowledgments_missing",
+            WarningCode::NotQuic => "not_quic",
             WarningCode::CaptureBeganLate => "capture_began_late",
             WarningCode::ConnectionLost => "connection_lost",
             WarningCode::ForeignBytes => "foreign_bytes",

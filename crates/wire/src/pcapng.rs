@@ -6,7 +6,9 @@ use pcap_parser::pcapng::{
     parse_decryptionsecretsblock_be, parse_decryptionsecretsblock_le, parse_interfacedescriptionblock_be,
     parse_interfacedescriptionblock_le,
 };
-use pcap_parser::{DSB_MAGIC, EPB_MAGIC, IDB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC};
+use pcap_parser::{
+    DSB_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, NRB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC,
+};
 use quiclab_units::Time;
 
 use crate::capture::{Capture, Interface};
@@ -112,6 +114,8 @@ impl PcapngFile {
             EPB_MAGIC => return self.enhanced_packet(block, byte_offset),
             IDB_MAGIC => self.interface(block, byte_offset, summary)?,
             DSB_MAGIC => self.secrets(block, byte_offset, summary)?,
+            // Names of addresses, and counters that `dumpcap` writes at the end: no block of these has a frame.
+            NRB_MAGIC | ISB_MAGIC => Step::Described,
             SPB_MAGIC => Step::Skipped(SkipReason::NoTime),
             OBSOLETE_PACKET_BLOCK => Step::Skipped(SkipReason::ObsoletePacketBlock),
             _ => Step::Skipped(SkipReason::OtherBlock),

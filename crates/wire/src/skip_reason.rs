@@ -19,7 +19,7 @@ pub enum SkipReason {
     NoTime,
     /// The packet block that pcapng had before 2014; `editcap -F pcapng` rewrites it.
     ObsoletePacketBlock,
-    /// A pcapng block that holds no frame this reader understands (statistics, names, custom blocks).
+    /// A pcapng block that holds no frame this reader understands (logs, custom blocks).
     OtherBlock,
 }
 

@@ -398,3 +398,21 @@ fn an_endpoint_that_polls_without_waiting_is_not_told_to_lower_the_rate() {
         assert!(other.contains("lower the rate") && other.contains("unless an endpoint polls"), "{other}");
     }
 }
+
+#[test]
+fn nothing_of_quic_is_asked_of_a_flow_that_nothing_shows_to_be_quic() {
+    // Responses of the domain name system: the first byte has no fixed bit (RFC 9000, section 17.2).
+    let packets: Vec<_> =
+        (0..20).map(|number| Made::udp_from_server(number * 1000, b"\x12\x34\x81\x80\0\x01\0\x01")).collect();
+    let run = measure_capture(&capture(&packets));
+    let of_quic = ["not_quic", "keys_missing", "handshake_unread", "capture_began_late"];
+    let said: Vec<_> = run.warnings.iter().filter(|warning| of_quic.contains(&warning.code.as_str())).collect();
+    assert!(matches!(said[..], [only] if only.code == "not_quic"), "{said:?}");
+    // What is null for want of QUIC has this reason, and no other one.
+    let reasons: Vec<_> = run
+        .withheld
+        .iter()
+        .filter(|withheld| withheld.metrics.iter().any(|name| name == "handshake_confirmed_ns"))
+        .collect();
+    assert!(matches!(reasons[..], [only] if only.reason.contains("is QUIC")), "{reasons:?}");
+}

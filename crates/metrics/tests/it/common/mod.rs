@@ -185,7 +185,8 @@ pub fn measure_capture(capture: &CaptureAnalysis) -> RunMetrics {
 
 /// Codes of the warnings without those that every capture made here has: nobody has keys for it, and only one end sends.
 pub fn codes(run: &RunMetrics) -> Vec<&str> {
-    const OF_MADE_CAPTURES: [&str; 7] = [
+    const OF_MADE_CAPTURES: [&str; 8] = [
+        "not_quic",
         "keys_missing",
         "roles_guessed",
         "no_payload_captured",
