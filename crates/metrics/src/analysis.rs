@@ -267,16 +267,18 @@ impl Analysis {
         let mut all = Vec::new();
         for (index, flow) in flows.iter().enumerate().filter(|(index, _)| is_measured[*index]) {
             let directions = meters[index].take_directions(&settings);
-            let unmet = unmet_of_flow(index, &directions, &meters, flows, &late, of_capture.clone());
-            let [client, server] = *directions;
-            let meter = &meters[index];
-            let (handshake, is_first, is_nearest) = (&meter.handshake, meter.is_first, meter.is_nearest);
-            let flow_begin = meter.origin;
-            let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
+            let looks_like_quic = directions.iter().any(DirectionMeter::looks_like_quic);
             let protocol = match flow.protocol() {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
                 protocol => protocol,
             };
+            let unmet = of_capture.clone();
+            let unmet = if protocol == FlowProtocol::Udp { unmet.of_no_quic() } else { unmet };
+            let unmet = unmet_of_flow(index, &directions, &meters, flows, &late, unmet);
+            let [client, server] = *directions;
+            let meter = &meters[index];
+            let (handshake, is_first, is_nearest) = (&meter.handshake, meter.is_first, meter.is_nearest);
+            let flow_begin = meter.origin;
             let copies = [client.copies(), server.copies()];
             for (sender, meter) in [(Role::Server, server), (Role::Client, client)] {
                 if meter.packets() == 0 {
@@ -290,7 +292,7 @@ impl Analysis {
                 let plan = plan_of(&settings.plans, sender, is_first, id);
                 let planned = plan.filter(|_| is_nearest[sender as usize] == Some(true)).map_or(0, PlannedTimes::len);
                 if sender == Role::Server || sender == settings.sender {
-                    handshake.finish(&mut run);
+                    handshake.finish(protocol, &mut run);
                     handshakes.finish(index, &mut run);
                 }
                 let subject = Subject { sender, protocol, bytes_are_given: settings.bytes_of(sender).is_some() };
@@ -299,9 +301,6 @@ impl Analysis {
                 let reason = || format!("{copied} of the {}'s {of} packets are copies of others", sender.peer().name());
                 unmet.add_share(Need::NoPeerCopies, WarningCode::PacketsDuplicated, copied, of, &reason);
                 let (pictures, windows) = meter.finish(subject, unmet, &settings, planned, &mut run);
-                if protocol == FlowProtocol::Udp {
-                    run.say_once_that_nothing_shows_quic();
-                }
                 all.push(DirectionAnalysis {
                     flow: index,
                     sender,

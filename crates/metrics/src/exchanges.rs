@@ -1,5 +1,5 @@
-//! `exchange_latency_*`, `nothing_to_send_share`: how long requests wait for their responses, and how long the sender waits for requests. An *exchange* is a bidirectional stream of the client: its request,
-//! then the response.
+//! `exchange_latency_*`, `nothing_to_send_share`: how long requests wait for their responses, and how long the sender waits for requests. An
+//! *exchange* is a bidirectional stream of the client: its request, then the response.
 //!
 //! The time is that of the tap: from the first packet with bytes of the request to the packet that completes the response, each byte counted
 //! when it is seen first. At the client's end of a path that is what the client waits. At the server's end it is how long the server takes

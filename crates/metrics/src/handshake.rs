@@ -21,8 +21,9 @@ mod times;
 mod view;
 
 use quiclab_units::Time;
-use quiclab_wire::{Decryption, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport};
+use quiclab_wire::{Decryption, FlowProtocol, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport};
 
+use crate::needs::NOT_QUIC;
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 
@@ -175,11 +176,17 @@ impl HandshakeMeter {
         self.begin.is_some()
     }
 
-    pub(crate) fn finish(&self, run: &mut RunMetrics) {
+    pub(crate) fn finish(&self, protocol: FlowProtocol, run: &mut RunMetrics) {
         let Some(begin) = self.begin else {
+            let (code, reason) = match protocol {
+                FlowProtocol::Udp => (WarningCode::NotQuic, NOT_QUIC),
+                _ => (
+                    WarningCode::HandshakeUnread,
+                    "the client's first packet was not captured, so there is no starting point",
+                ),
+            };
             if self.first_reply.is_some() {
-                let reason = "the client's first packet was not captured, so there is no starting point";
-                run.withhold(WarningCode::HandshakeUnread, reason, &HANDSHAKE_METRICS);
+                run.withhold(code, reason, &HANDSHAKE_METRICS);
             }
             return;
         };

@@ -6,7 +6,7 @@ use quiclab_wire::{FlowProtocol, Role};
 
 use crate::bursts::cause::BurstCause;
 use crate::metrics::{METRICS, Metrics};
-use crate::output::{RunMetrics, Warning, Withheld};
+use crate::output::{RunMetrics, Withheld};
 use crate::pacing::{self, PacingMetrics};
 use crate::slow_start::{SlowStart, SlowStartEnd};
 use crate::warnings::WarningCode;
@@ -147,14 +147,31 @@ impl Subject {
     }
 }
 
+/// Why what rests on reading QUIC is null of a flow of UDP that nothing shows to be QUIC.
+pub(crate) const NOT_QUIC: &str = "nothing shows that this flow of UDP is QUIC; if it is, capture its beginning, with payload, or pass its key \
+                                   log with --keys";
+
 /// Needs that are not met, with the reason.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MissingEvidence(BTreeMap<Need, (WarningCode, String)>);
+pub(crate) struct MissingEvidence {
+    reasons: BTreeMap<Need, (WarningCode, String)>,
+    /// Whether nothing shows that the flow is QUIC, which is why QUIC cannot be read from it.
+    is_not_quic: bool,
+}
 
 impl MissingEvidence {
     /// The first reason for a need is kept. `code`: of the warning that says so.
     pub(crate) fn add(&mut self, need: Need, code: WarningCode, reason: String) {
-        self.0.entry(need).or_insert((code, reason));
+        let is_of_quic = matches!(code, WarningCode::KeysMissing | WarningCode::CaptureBeganLate);
+        let found =
+            if self.is_not_quic && is_of_quic { (WarningCode::NotQuic, NOT_QUIC.to_owned()) } else { (code, reason) };
+        self.reasons.entry(need).or_insert(found);
+    }
+
+    /// Says from now on that nothing shows the flow to be QUIC, where its packets would need keys or their beginning if they were QUIC.
+    pub(crate) fn of_no_quic(mut self) -> Self {
+        self.is_not_quic = true;
+        self
     }
 
     /// Adds it where more than [`MOST_UNMET`] of `of` are concerned.
@@ -172,13 +189,13 @@ impl MissingEvidence {
     }
 
     pub(crate) fn has(&self, need: Need) -> bool {
-        self.0.contains_key(&need)
+        self.reasons.contains_key(&need)
     }
 
     /// Takes away what rests on needs that are not met, notes why, and warns: one warning for each reason, which names the
     /// metrics.
     pub(crate) fn withhold(&self, subject: Subject, run: &mut RunMetrics) {
-        if self.0.is_empty() {
+        if self.reasons.is_empty() {
             return;
         }
         let mut by_reason: BTreeMap<&str, (WarningCode, Vec<&'static str>)> = BTreeMap::new();
@@ -190,7 +207,7 @@ impl MissingEvidence {
                 continue;
             }
             for need in needs {
-                let Some((code, reason)) = self.0.get(&need) else { continue };
+                let Some((code, reason)) = self.reasons.get(&need) else { continue };
                 cleared.push(*metric);
                 let (_, metrics) = by_reason.entry(reason).or_insert((*code, Vec::new()));
                 if !metrics.contains(metric) {
@@ -199,7 +216,7 @@ impl MissingEvidence {
             }
         }
         let end = subject.needs("slow_start_end_ns", SLOW_START_END);
-        if let Some((_, reason)) = end.iter().find_map(|need| self.0.get(need)) {
+        if let Some((_, reason)) = end.iter().find_map(|need| self.reasons.get(need)) {
             let unknown = || SlowStart { ended_by: SlowStartEnd::Unknown, evidence: reason.clone() };
             run.slow_start = run.slow_start.take().map(|_| unknown());
         }
@@ -212,7 +229,7 @@ impl MissingEvidence {
 
     /// The same for a row of a time window.
     pub(crate) fn clear_window(&self, metrics: &mut Metrics) {
-        if !self.0.is_empty() {
+        if !self.reasons.is_empty() {
             let unmet = |needs: &[Need]| needs.iter().any(|need| self.has(*need));
             let names: Vec<&str> = NEEDS.iter().filter(|(_, needs)| unmet(needs)).map(|(name, _)| *name).collect();
             metrics.clear(&names);
@@ -247,6 +264,18 @@ impl MissingEvidence {
     }
 }
 
+impl Withheld {
+    /// The reason with the metrics, those of phases in short.
+    fn in_words(&self) -> String {
+        let names = self.metrics.iter().map(String::as_str);
+        let (phases, mut names): (Vec<&str>, Vec<&str>) = names.partition(|name| pacing::is_of_phase(name));
+        if !phases.is_empty() {
+            names.push("slow_start_*, steady_*");
+        }
+        format!("{}; withheld: {}", self.reason, names.join(", "))
+    }
+}
+
 impl RunMetrics {
     /// Makes these metrics null for this reason, and warns of it: for what is known to be missing beside the capture.
     pub fn make_null(&mut self, code: WarningCode, reason: &str, metrics: &[&str]) {
@@ -254,50 +283,23 @@ impl RunMetrics {
         self.withhold(code, reason, metrics);
     }
 
-    /// Notes that these metrics are null for this reason, and warns of it.
+    /// Notes that these metrics are null for this reason, and warns of it: once for each reason, with all of its metrics.
     pub(crate) fn withhold(&mut self, code: WarningCode, reason: &str, metrics: &[&str]) {
         if metrics.is_empty() {
             return;
         }
-        self.withheld.push(Withheld {
-            reason: reason.to_owned(),
-            metrics: metrics.iter().map(|name| (*name).to_owned()).collect(),
+        let place = self.withheld.iter().position(|withheld| withheld.reason == reason);
+        let place = place.unwrap_or_else(|| {
+            self.withheld.push(Withheld { reason: reason.to_owned(), metrics: Vec::new() });
+            self.withheld.len() - 1
         });
-        let (phases, mut names): (Vec<&str>, Vec<&str>) = metrics.iter().partition(|name| pacing::is_of_phase(name));
-        if !phases.is_empty() {
-            names.push("slow_start_*, steady_*");
-        }
-        self.warn(code, format!("{reason}; withheld: {}", names.join(", ")));
-    }
-}
-
-/// What is said of a flow that is not read as QUIC, where it only says what its packets would need if they were QUIC.
-const OF_QUIC: [WarningCode; 3] =
-    [WarningCode::HandshakeUnread, WarningCode::KeysMissing, WarningCode::CaptureBeganLate];
-
-impl RunMetrics {
-    /// Says once that nothing shows that this flow of UDP is QUIC, instead of each thing that reading it as QUIC would need.
-    pub(crate) fn say_once_that_nothing_shows_quic(&mut self) {
-        let is_of_quic = |warning: &Warning| OF_QUIC.iter().any(|code| code.name() == warning.code);
-        let (of_quic, others): (Vec<_>, Vec<_>) = self.warnings.drain(..).partition(is_of_quic);
-        self.warnings = others;
-        if of_quic.is_empty() {
-            return;
-        }
-        let is_said = |withheld: &Withheld| of_quic.iter().any(|warning| warning.message.starts_with(&withheld.reason));
-        let (said, others): (Vec<_>, Vec<_>) = self.withheld.drain(..).partition(is_said);
-        self.withheld = others;
-        let mut metrics: Vec<&str> = Vec::new();
-        for name in said.iter().flat_map(|withheld| &withheld.metrics) {
-            if !metrics.contains(&name.as_str()) {
-                metrics.push(name);
-            }
-        }
-        let reason = "nothing shows that this flow of UDP is QUIC; if it is, capture its beginning, with payload, or pass its key log with --keys";
-        if metrics.is_empty() {
-            self.warn(WarningCode::NotQuic, reason.to_owned());
-        } else {
-            self.withhold(WarningCode::NotQuic, reason, &metrics);
+        let withheld = &mut self.withheld[place];
+        let before = withheld.in_words();
+        withheld.metrics.extend(metrics.iter().map(|name| (*name).to_owned()));
+        let now = withheld.in_words();
+        match self.warnings.iter_mut().find(|warning| warning.code == code.name() && warning.message == before) {
+            Some(warning) => warning.message = now,
+            None => self.warn(code, now),
         }
     }
 }

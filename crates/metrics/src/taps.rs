@@ -15,7 +15,7 @@ pub enum TapPlace {
 }
 
 impl TapPlace {
-    /// Its interface name in `wire.pcapng`, where the server sends.
+    /// The name of its interface in `wire.pcapng`, where the server sends.
     pub const fn interface_name(self) -> &'static str {
         match self {
             TapPlace::Sender => "sender",
