@@ -71,7 +71,8 @@ impl Testbed for VirtualMachines {
         let is_too_fast = path.to_client == StageList::Bottleneck && path.rate > FASTEST;
         (is_too_fast && run.settings.workload.bytes_both_ways() >= LONG_TRANSFER).then(|| {
             format!(
-                "path.rate is {}: from about {FASTEST} on the virtual machine's CPU, which both endpoints share, is slower than such a path, so                  that a long transfer measures the CPU\n    hint: --testbed netns runs as fast as this machine can",
+                "path.rate is {}: from about {FASTEST} on, the virtual machine's CPU, which both endpoints share, is slower than the path, and \
+                 a long transfer measures the CPU\n    hint: --testbed netns runs as fast as this machine can",
                 path.rate
             )
         })
