@@ -8,10 +8,13 @@ use crate::common::{CommandOutput, REAL_STACKS, output_of, path_with};
 const GUIDE: &str = include_str!("../../../../docs/guides/regression-gate.md");
 const WORKFLOW: &str = include_str!("../../../../docs/guides/gate.yml");
 
-/// The blocks of a language in the guide, in order.
-fn blocks(language: &str) -> Vec<&'static str> {
+/// The only block of the guide in this language that has the text.
+fn block(language: &str, text: &str) -> &'static str {
     let fence = format!("\n```{language}\n");
-    GUIDE.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
+    let all = GUIDE.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    let found: Vec<_> = all.filter(|block| block.contains(text)).collect();
+    let [only] = found[..] else { panic!("{} blocks with {text:?}", found.len()) };
+    only
 }
 
 /// The script of a step of the workflow.
@@ -38,8 +41,7 @@ impl Reader {
         fs::create_dir(&program).unwrap();
         symlink(env!("CARGO_BIN_EXE_quiclab"), program.join("quiclab")).unwrap();
         symlink(REAL_STACKS, reader.path("stacks")).unwrap();
-        let [gate] = blocks("toml")[..] else { panic!("the guide has one experiment file") };
-        fs::write(reader.path("gate.toml"), gate).unwrap();
+        fs::write(reader.path("gate.toml"), block("toml", "name = \"gate\"")).unwrap();
         for build in ["main", "pr"] {
             write_endpoint(&reader.path(build), |program| program);
         }
@@ -62,9 +64,9 @@ impl Reader {
 fn the_commands_of_the_guide_find_a_regression() {
     let reader = Reader::new();
     write_endpoint(&reader.path("pr"), regressed);
-    let [compare, repeat, check, alone, diff, ..] = blocks("sh")[..] else {
-        panic!("the guide has at least five blocks of commands")
-    };
+    let [compare, repeat, check, alone, diff] =
+        ["--markdown ab.md", "--until-decided", "check results/b", "--stack ./pr", "quiclab diff"]
+            .map(|text| block("sh", text));
     let result = reader.shell(compare);
     assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
     assert!(result.output.contains("burstier") && result.output.contains("slower"), "{}", result.output);
@@ -93,7 +95,7 @@ fn the_gate_of_handshakes_compares_two_stacks() {
     for folder in ["experiments", "sans-io"] {
         symlink(format!("{REAL_STACKS}/../{folder}"), reader.path(folder)).unwrap();
     }
-    let handshakes = blocks("sh")[5];
+    let handshakes = block("sh", "--testbed sim");
     let fewer = "--reps 2 --set 'path.to_client.rtt.delay=40 ms' --set path.to_client.loss.probability=0.0 --out";
     let result = reader.shell(&handshakes.replace("--out", fewer));
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
