@@ -168,6 +168,13 @@ impl Results {
         }
     }
 
+    /// The name under which a run of the plan has its record here, its own or another with the same identity; `None` where there is none. The
+    /// record need not be whole. `by_id` are the [records](Records::by_id) of this folder.
+    fn present(&self, by_id: &BTreeMap<String, String>, name: &str) -> Option<String> {
+        let other = || id_of_folder(name).and_then(|id| by_id.get(id)).cloned();
+        if self.records.contains(name) { Some(name.to_owned()) } else { other() }
+    }
+
     /// Writes the index.
     ///
     /// # Errors
@@ -303,17 +310,12 @@ impl Results {
         let mut there = Vec::new();
         let mut not_run = 0;
         for name in &index.records {
-            let name = match id_of_folder(name).and_then(|id| by_id.get(id)) {
-                Some(other) if !self.records.contains(name) => other.clone(),
-                _ => name.clone(),
-            };
-            if self.records.contains(&name) {
-                there.push(name);
-            } else {
-                match self.failure(name) {
+            match self.present(&by_id, name) {
+                Some(present) => there.push(present),
+                None => match self.failure(name.clone()) {
                     Some(failure) => failures.push(failure),
                     None => not_run += 1,
-                }
+                },
             }
         }
         if not_run > 0 {
@@ -453,13 +455,14 @@ impl Results {
     fn failure(&self, name: String) -> Option<FailureRow> {
         let folder = self.failures().join(&name);
         let message = read_unlinked_text(&folder.join(FAILURE_FILE), MOST_TEXT_BYTES).ok()?;
-        Some(FailureRow { folder: name, message: message.trim().to_owned(), failed: failed_run(&folder) })
+        let failed = self.failed_run(&name).and_then(|file| with_cause(file.run, &folder));
+        Some(FailureRow { folder: name, message: message.trim().to_owned(), failed })
     }
 }
 
-/// The run behind what is kept of a failure; `None` where that does not say.
-fn failed_run(folder: &Path) -> Option<FailedRun> {
-    let AnyRun::Transfer(run) = RunFile::<AnyRun>::read_any(folder).ok()?.run else { return None };
+/// A run that failed, and who is to blame by what is kept of it in `folder`; `None` for runs of models.
+fn with_cause(run: AnyRun, folder: &Path) -> Option<FailedRun> {
+    let AnyRun::Transfer(run) = run else { return None };
     let cause = match read_observed(folder, None).ok().map(|observed| observed.outcome) {
         Some(Outcome::ClientFailed | Outcome::ClientTimeout | Outcome::ServerEnded) => FailureCause::Endpoints,
         Some(Outcome::Unsupported { .. }) => FailureCause::Unsupported,

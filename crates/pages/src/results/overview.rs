@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_report::AnyReport;
-use quiclab_testbed::testbed::TESTBED_VERSION;
+use quiclab_testbed::{sim::testbed::NAME as SIMULATOR, testbed::TESTBED_VERSION};
 use quiclab_units::ShowPath;
 use serde::Serialize;
 
@@ -51,11 +51,11 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
 /// A folder of results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ResultsOverview {
-    /// Where it is.
+    /// Path of the folder.
     pub folder: PathBuf,
     /// Name of the experiment.
     pub experiment: String,
-    /// What it measures.
+    /// Title of the experiment.
     pub title: String,
     /// `transfer` or `models`.
     pub kind: String,
@@ -67,7 +67,7 @@ pub struct ResultsOverview {
     pub runs_failed: usize,
     /// Seconds since 1970 when the index was written last.
     pub written_unix_seconds: u64,
-    /// The command that filled it.
+    /// The command that filled the folder.
     pub command: String,
 }
 
@@ -79,10 +79,7 @@ pub fn of_results(folder: &Path) -> Result<ResultsOverview> {
     let results = Results::open(folder, |_| ())?;
     let index = Index::read(folder)?;
     let by_id = results.records.by_id()?;
-    let is_there = |name: &&String| {
-        results.records.contains(name)
-            || quiclab_experiment::id_of_folder(name).is_some_and(|id| by_id.contains_key(id))
-    };
+    let is_there = |name: &&String| results.present(&by_id, name).is_some();
     let (with_record, others): (Vec<_>, Vec<_>) = index.records.iter().partition(is_there);
     let failed = others.into_iter().filter(|name| results.failures().join(name).is_dir()).count();
     let place = folder.join(INDEX_FILE);
@@ -111,9 +108,9 @@ pub struct RunOverview {
     pub repetition: Option<u32>,
     /// The number that everything random followed from.
     pub seed: Option<u64>,
-    /// Response bytes x 8 over the time from the first to the last 1-RTT packet of the server, in bit/s.
+    /// Goodput on the wire, in bit/s, as in the metric of this name.
     pub goodput_wire_bps: Option<f64>,
-    /// Packets dropped at the bottleneck towards the client.
+    /// Packets that the bottleneck dropped, as in the metric of this name.
     pub drops_packets: Option<u64>,
     /// Codes of its warnings.
     pub warnings: Vec<String>,
@@ -156,7 +153,7 @@ pub fn of_runs(folder: &Path, say: fn(&str)) -> Result<Vec<RunOverview>> {
             .runs
             .iter()
             .map(|row| RunOverview {
-                testbed: Some("sim".to_owned()),
+                testbed: Some(SIMULATOR.to_owned()),
                 repetition: Some(row.repetition),
                 seed: Some(row.seed),
                 ..empty(&row.folder)
