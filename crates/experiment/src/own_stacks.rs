@@ -8,7 +8,7 @@ use crate::{
     changes::{Assignment, Changes, Origin},
     error::ExperimentError,
     file::Experiment,
-    run::Run,
+    run::{Run, Sender, Word as _},
     stack::{Role, StackManifest, named},
 };
 
@@ -43,7 +43,7 @@ impl Experiment {
         }
         let serves = own.iter().all(|name| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Server)));
         let senders: Vec<_> = self.common.changes.values_of(SENDER).map(|set| set.value.as_str()).collect();
-        let uploads = !senders.is_empty() && senders.iter().all(|sender| *sender == Some("client"));
+        let uploads = !senders.is_empty() && senders.iter().all(|sender| *sender == Some(Sender::Client.word()));
         let side = if serves && !uploads { SERVER } else { CLIENT };
         let mut keys = vec![NAME];
         if self.sets_in_file(side) {

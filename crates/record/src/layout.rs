@@ -18,14 +18,6 @@ pub const CONTENTS_FILE: &str = "contents.json";
 pub const SERVER_FOLDER: &str = "server";
 /// What the client said.
 pub const CLIENT_FOLDER: &str = "client";
-/// The folder of the endpoint in this role.
-pub fn folder_of(role: Role) -> &'static str {
-    match role {
-        Role::Server => SERVER_FOLDER,
-        Role::Client => CLIENT_FOLDER,
-    }
-}
-
 /// File of a failed run that says why it failed.
 pub const FAILURE_FILE: &str = "failure.txt";
 /// File of a failed run that says what is wrong with the files that the client stored. Absent where they are right.
@@ -175,3 +167,11 @@ pub const FILES: &[RecordFile] = &[
         is_required: false,
     },
 ];
+
+/// The folder of the endpoint in this role.
+pub fn folder_of(role: Role) -> &'static str {
+    match role {
+        Role::Server => SERVER_FOLDER,
+        Role::Client => CLIENT_FOLDER,
+    }
+}

@@ -46,6 +46,13 @@ const fn joined<const ALL: usize>(parts: &[&[Column]]) -> [Column; ALL] {
     all
 }
 
+/// A latency of exchanges, in the table of details.
+macro_rules! exchange_latency {
+    ($metric:ident, $heading:literal) => {
+        detail(stringify!($metric), $heading, |metrics| count(metrics.$metric), MILLI_OF_NANO, 3)
+    };
+}
+
 const WHOLE: &[Column] = &[
     brief("gap_share_below_100us", "gaps below 0.1 ms, share", |metrics| metrics.gap_share_below_100us, 1.0, 3),
     brief(
@@ -175,34 +182,10 @@ const WHOLE: &[Column] = &[
     detail("rtt_max_ns", "largest RTT, ms", |metrics| count(metrics.rtt_max_ns), MILLI_OF_NANO, 3),
     detail("nothing_to_send_share", "nothing to send, share of time", |metrics| metrics.nothing_to_send_share, 1.0, 3),
     detail("exchanges_complete", "complete exchanges", |metrics| count(metrics.exchanges_complete), 1.0, 0),
-    detail(
-        "exchange_latency_median_ns",
-        "median exchange latency, ms",
-        |metrics| count(metrics.exchange_latency_median_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "exchange_latency_p95_ns",
-        "95 % of exchange latencies, ms",
-        |metrics| count(metrics.exchange_latency_p95_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "exchange_latency_p99_ns",
-        "99 % of exchange latencies, ms",
-        |metrics| count(metrics.exchange_latency_p99_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "exchange_latency_max_ns",
-        "longest exchange latency, ms",
-        |metrics| count(metrics.exchange_latency_max_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
+    exchange_latency!(exchange_latency_median_ns, "median exchange latency, ms"),
+    exchange_latency!(exchange_latency_p95_ns, "95 % of exchange latencies, ms"),
+    exchange_latency!(exchange_latency_p99_ns, "99 % of exchange latencies, ms"),
+    exchange_latency!(exchange_latency_max_ns, "longest exchange latency, ms"),
     detail(
         "smoothed_rtt_ns",
         "smoothed RTT at the end, ms",

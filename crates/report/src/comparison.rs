@@ -20,7 +20,7 @@ mod words;
 
 pub use compare::{Key, Question, settings_key};
 pub use condition::{Condition, ConditionOutcome, Judgement};
-pub use handshakes::{HandshakeCell, HandshakeOutcome, Handshakes};
+pub use handshakes::{HandshakeCell, HandshakeOutcome, Handshakes, is_counted as counts_handshakes};
 pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
 pub use measure::{Change, DifferenceNumbers, Row, SideNumbers};

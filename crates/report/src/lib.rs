@@ -54,7 +54,7 @@ pub use columns::metric_names;
 pub use comparison::{
     Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, HandshakeCell, HandshakeOutcome, Handshakes,
     Judgement, Key, Lines, Pair, Question, Row, SeenTrain, ShownTrain, SideNumbers, Tone, TrainDifference, Verdict,
-    render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
+    counts_handshakes, render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
 };
 pub use curves::{Curves, render_curves_svg};
 pub use figures::render_figures;

@@ -66,7 +66,7 @@ impl Carried {
 pub(crate) struct Transported<'a> {
     /// Its source port.
     port: u16,
-    /// Its destination port.
+    /// Port that the packet goes to.
     destination_port: u16,
     /// The header of UDP or TCP and what was captured behind it.
     captured: &'a [u8],

@@ -7,12 +7,12 @@ use quiclab_wire::Role;
 
 use super::row::{Fate, Row};
 
-/// What a packet must have to be shown. Of fates and frames one is enough; everything else must all hold.
+/// Conditions that a packet must meet to be shown: all of them. Of several fates or frames one is enough.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The end that sent it.
     pub sender: Option<Role>,
-    /// What became of it.
+    /// Fates of which it has one; empty: any fate, also an unknown one.
     pub fates: BTreeSet<Fate>,
     /// Names of frames in it, in any case, such as `ACK` or `max_data`.
     pub frames: Vec<String>,

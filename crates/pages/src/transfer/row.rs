@@ -36,7 +36,7 @@ pub struct Row {
     pub content: String,
 }
 
-/// What became of a packet, as far as the capture shows it.
+/// The fate of a packet, as far as the capture shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// The packet never came to the tap behind the bottleneck.
@@ -54,7 +54,7 @@ pub const HEADING: &str =
     "     frame         time, s        gap, us  sender  bytes  in flight  fate                  content";
 
 impl Row {
-    /// What became of it; `None` where that is not known.
+    /// Returns the fate of the packet; `None` where it is not known.
     pub fn fate(&self) -> Option<Fate> {
         match (self.is_dropped, self.is_lost, self.acknowledged_after_ns) {
             (Some(true), ..) => Some(Fate::Dropped),

@@ -97,7 +97,7 @@ pub enum End {
     Client,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FateChoice {
     /// Never seen at the tap behind the bottleneck (records only)

@@ -14,7 +14,7 @@ pub struct PacketsSettings {
     pub around: Option<Duration>,
     /// Time that is shown before and after the middle.
     pub span: Duration,
-    /// What the packets must have.
+    /// Conditions that the packets must meet.
     pub filter: Filter,
     /// Name or number of the tap.
     pub tap: Option<String>,

@@ -140,7 +140,7 @@ impl HandshakeCell {
         }
     }
 
-    /// What became of the cell.
+    /// The outcome of the cell in words.
     pub(super) fn outcome_text(&self) -> String {
         let rate = match self.outcome {
             HandshakeOutcome::NeverCompletes => "NEVER COMPLETES",

@@ -17,7 +17,7 @@ const TEST_CASE: &str = "handshake";
 /// The metrics that the verdict on such runs is about.
 pub(super) const METRICS: [&str; 2] = ["handshake_client_complete_ns", "handshake_client_first_byte_ns"];
 
-/// What became of the handshakes of both sides.
+/// Handshakes of both sides, those that completed and those that did not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Handshakes {
     /// Handshakes that completed, of A and of B, in cells that have runs of both.
@@ -54,9 +54,9 @@ pub struct HandshakeCell {
     pub p: Option<f64>,
     /// The same, corrected for the number of cells.
     pub p_corrected: Option<f64>,
-    /// What became of the rate.
+    /// How the rate changed.
     pub outcome: HandshakeOutcome,
-    /// What became of the times of handshakes that completed on both sides: the worse of the metrics of the verdict.
+    /// How the times of handshakes that completed on both sides changed: the worse of the metrics of the verdict.
     pub time: Change,
     /// The times in words; empty where they show no difference.
     pub time_text: String,
@@ -71,7 +71,7 @@ pub struct HandshakeCell {
     pub is_one_sided: bool,
 }
 
-/// What became of the rate of completed handshakes. The order is that of the output.
+/// How the rate of completed handshakes changed. The order is that of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandshakeOutcome {
@@ -93,7 +93,7 @@ pub enum HandshakeOutcome {
     NotCompared,
 }
 
-/// What was counted for a cell.
+/// Counts of a cell.
 #[derive(Default)]
 struct Counts<'a> {
     settings: [Option<&'a Settings>; 2],
@@ -104,8 +104,8 @@ struct Counts<'a> {
     void: [BTreeMap<String, u64>; 2],
 }
 
-/// True for runs whose handshakes are counted.
-pub(super) fn is_counted(settings: &Settings) -> bool {
+/// True for runs whose handshakes are counted, and that are not judged by their pacing.
+pub fn is_counted(settings: &Settings) -> bool {
     settings.workload.test_case == TEST_CASE
 }
 

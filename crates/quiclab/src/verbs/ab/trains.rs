@@ -7,7 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use quiclab_experiment::run::Settings;
 use quiclab_record::Record;
-use quiclab_report::{Comparison, Key, Pair, ReportInput, RunRow, SeenTrain, ShownTrain, TrainDifference};
+use quiclab_report::{
+    Comparison, Key, Pair, ReportInput, RunRow, SeenTrain, ShownTrain, TrainDifference, counts_handshakes,
+};
 use quiclab_wire::{QlogEventKind, QlogSpace, read_qlog};
 
 use super::train_search::{first_lonely, longest};
@@ -32,8 +34,7 @@ pub fn differences(
     for first in &inputs[0].runs {
         let settings = &first.run.settings;
         // Handshakes are not judged by their trains.
-        let is_handshake = comparison.handshakes.is_some() && settings.workload.test_case == "handshake";
-        if seen.len() >= MOST_PAIRS || is_handshake || seen.contains(&settings) {
+        if seen.len() >= MOST_PAIRS || counts_handshakes(settings) || seen.contains(&settings) {
             continue;
         }
         let key = keys[0](settings);
