@@ -1,5 +1,6 @@
 //! What `quiclab analyze` shows of captures: the terminal's tables, JSON, a page.
 
+mod beside;
 mod figures;
 mod handshake;
 mod html;

@@ -1,8 +1,21 @@
 //! How servers answered handshakes, as a table.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width};
 use quiclab_metrics::{FirstAnswer, HandshakeClass};
 use quiclab_units::shown;
+
+use crate::columns::NOTHING;
+use crate::terminal::{
+    paragraph::paragraphs,
+    table::{framed, longest},
+};
+
+/// Columns where standard output is no terminal.
+const USUAL_WIDTH: u16 = 160;
+/// Up to so many handshakes stand beside each other where a line is too short for one.
+const MOST_BESIDE: usize = 4;
+/// Columns that are shown in any case: who answered, and how.
+const LEAST_SHOWN: usize = 3;
 
 /// One handshake.
 pub struct AnswerRow<'a> {
@@ -37,20 +50,47 @@ pub fn render_answers_terminal(rows: &[AnswerRow], width: Option<u16>) -> String
     let cells: Vec<[Option<String>; 13]> = rows.iter().map(|row| columns.map(|(_, value)| value(row))).collect();
     // What is known of no handshake takes no room.
     let kept: Vec<usize> = (0..columns.len()).filter(|column| cells.iter().any(|row| row[*column].is_some())).collect();
-    let mut table = Table::new();
-    table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(width.unwrap_or(160));
-    table.set_header(kept.iter().map(|column| columns[*column].0));
-    for row in cells {
-        table.add_row(kept.iter().map(|column| row[*column].clone().unwrap_or_else(|| "-".to_owned())));
+    let width = width.unwrap_or(USUAL_WIDTH);
+    let text = |row: &[Option<String>; 13], column: usize| row[column].clone().unwrap_or_else(|| NOTHING.to_owned());
+    let widest = |column: usize| {
+        let values = cells.iter().map(|row| text(row, column).chars().count());
+        values.chain([longest(columns[column].0, ' ')]).max().unwrap_or(0)
+    };
+    // Each cell has a space at both sides and a line before it; the last line closes the table.
+    let fits = |shown: &[usize]| shown.iter().map(|column| widest(*column) + 3).sum::<usize>() < usize::from(width);
+    if !fits(&kept) && cells.len() <= MOST_BESIDE {
+        let names = kept.iter().map(|column| columns[*column].0);
+        let lines = names.zip(&kept).map(|(name, column)| {
+            let values = cells.iter().map(|row| Cell::new(text(row, *column)));
+            std::iter::once(Cell::new(name)).chain(values).collect::<Vec<_>>()
+        });
+        let mut table = Table::new();
+        table.add_rows(lines);
+        return format!("{}\n", framed(table, width));
     }
-    let numbers = kept.iter().enumerate().filter(|(_, column)| (3..11).contains(*column)).map(|(place, _)| place);
-    for place in numbers.collect::<Vec<_>>() {
-        if let Some(column) = table.column_mut(place) {
-            column.set_cell_alignment(CellAlignment::Right);
+    let mut shown = kept.clone();
+    while !fits(&shown) && shown.len() > LEAST_SHOWN {
+        shown.pop();
+    }
+    let mut table = Table::new();
+    table.set_header(shown.iter().map(|column| columns[*column].0));
+    for row in &cells {
+        table.add_row(shown.iter().map(|column| text(row, *column)));
+    }
+    for (place, column) in shown.iter().enumerate() {
+        let Some(cells) = table.column_mut(place) else { continue };
+        cells.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(widest(*column) as u16 + 2)));
+        if (3..11).contains(column) {
+            cells.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{table}\n")
+    let mut text = format!("{}\n", framed(table, width));
+    let left_out: Vec<_> = kept[shown.len()..].iter().map(|column| columns[*column].0).collect();
+    if !left_out.is_empty() {
+        let line = format!("a wider terminal also shows: {}", left_out.join("; "));
+        text += &paragraphs(&line, Some(width));
+    }
+    text
 }
 
 /// The first answer, as a reader would call it.
@@ -78,4 +118,43 @@ fn milliseconds(time: Option<u64>) -> Option<String> {
 fn first_flight(row: &AnswerRow) -> Option<String> {
     let (datagrams, bytes) = row.class.first_flight_datagrams.zip(row.class.first_flight_bytes)?;
     Some(format!("{datagrams}, {bytes} B"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class() -> HandshakeClass {
+        serde_json::from_value(serde_json::json!({
+            "first_answer": "instant",
+            "first_ack_ns": 3_813_000, "ack_to_hello_ns": 0, "first_rtt_ns": 3_807_000, "initial_ack_delay_ns": 1_912_000,
+            "first_flight_datagrams": 2, "first_flight_bytes": 2400, "amplification_factor": 0.67, "blocked_ns": 0,
+            "certificate_bytes": 400, "is_complete": true, "stack": "quiche",
+            "has_retry": false, "offered_versions": [], "closes": [], "unread": []
+        }))
+        .unwrap()
+    }
+
+    /// The answers of so many equal handshakes.
+    fn shown_in(width: u16, count: usize) -> String {
+        let class = class();
+        let row =
+            || AnswerRow { server: "193.167.100.100:443".to_owned(), server_name: Some("server4"), class: &class };
+        let rows: Vec<_> = std::iter::repeat_with(row).take(count).collect();
+        render_answers_terminal(&rows, Some(width))
+    }
+
+    #[test]
+    fn no_word_is_broken_in_a_narrow_terminal() {
+        for count in [1, 20] {
+            let text = shown_in(80, count);
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            for whole in ["193.167.100.100:443", "server4", "instant"] {
+                assert_eq!(text.matches(whole).count(), count, "{whole}:\n{text}");
+            }
+        }
+        assert!(shown_in(80, 1).contains("quiche"), "one handshake is shown whole:\n{}", shown_in(80, 1));
+        assert!(shown_in(80, 20).contains("a wider terminal also shows: "), "{}", shown_in(80, 20));
+        assert_eq!(shown_in(200, 20).matches("quiche").count(), 20, "{}", shown_in(200, 20));
+    }
 }

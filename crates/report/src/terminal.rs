@@ -1,5 +1,6 @@
 //! The table in the terminal.
 
+pub(crate) mod paragraph;
 pub(crate) mod table;
 
 use std::fmt::Write as _;
@@ -11,7 +12,10 @@ use crate::{
     input::ReportInput,
     notes::notes,
     results_table::{ResultsRow, ResultsTable, RowOf},
-    terminal::table::{DEFAULT_WIDTH, table},
+    terminal::{
+        paragraph::paragraphs,
+        table::{DEFAULT_WIDTH, table},
+    },
     warning_groups::{of_runs, warning_groups},
 };
 
@@ -29,8 +33,8 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     let headings = [""].into_iter().chain(client).chain(["runs"]).chain(results.headings());
     let rows: Vec<_> = results.rows.iter().map(|row| cells(row, results.tells_clients)).collect();
     let table = table(headings, &rows, width.unwrap_or(DEFAULT_WIDTH));
-    let mut text =
-        format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n{table}\n", input.experiment, input.title);
+    let head = format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n", input.experiment, input.title);
+    let mut text = String::new();
     for line in results.rows.iter().filter_map(|row| row.of.source_line("published")) {
         let _ = writeln!(text, "{line}");
     }
@@ -57,7 +61,7 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     for failure in &input.failures {
         let _ = writeln!(text, "FAILED {}: {}", failure.folder, failure.message);
     }
-    text
+    format!("{}{table}\n{}", paragraphs(&head, width), paragraphs(&text, width))
 }
 
 /// The cells of a row, without spaces in the numbers, so that no cell is broken in two.

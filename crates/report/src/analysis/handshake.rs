@@ -42,5 +42,5 @@ pub(super) fn notes(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Ve
         };
         Some(format!("{}: the handshake {place}{estimates}", title(capture, direction).join(" ")))
     };
-    directions.iter().filter_map(note).collect()
+    directions.iter().filter(|(_, it)| has_one(&it.run.metrics)).filter_map(note).collect()
 }

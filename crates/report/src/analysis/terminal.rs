@@ -2,21 +2,26 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
-use quiclab_metrics::{DirectionAnalysis, Evidence, RunMetrics, SummedUp, TapPlace, judge};
+use comfy_table::{Cell, Table};
+use quiclab_metrics::{DirectionAnalysis, Evidence, SummedUp, TapPlace, judge};
 use quiclab_units::shown;
 use quiclab_wire::Role;
 
 use super::{
+    beside::{Beside, number},
     handshake,
     input::{AnalysisInput, AnalyzedCapture, cell},
     tap::{is_behind, tap, title, warned_places},
 };
 use crate::answers::{AnswerRow, render_answers_terminal};
-use crate::columns::{COLUMNS, Column, NOTHING, Place, handshake_columns, whole_columns};
+use crate::columns::{COLUMNS, Column, Place, handshake_columns, whole_columns};
+use crate::terminal::{
+    paragraph::paragraphs,
+    table::{DEFAULT_WIDTH, framed},
+};
 
-/// Up to so many senders stand side by side with every metric; more stand below each other with the most important ones.
-const SIDE_BY_SIDE: usize = 4;
+/// Up to so many senders stand beside each other with every metric; more stand below each other with the most important ones.
+const MOST_BESIDE: usize = 4;
 /// What the table of many senders has besides the columns of every table.
 const IN_BRIEF: [&str; 5] = ["packets_sent", "duration_ns", "packets_lost", "packets_retransmitted", "rtt_median_ns"];
 /// Senders listed; the largest.
@@ -68,32 +73,40 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         }
     }
     directions.sort_by_key(is_behind);
-    if directions.len() > SIDE_BY_SIDE {
+    if directions.len() > MOST_BESIDE {
         directions.sort_by_key(|(_, direction)| std::cmp::Reverse(direction.run.metrics.bytes_sent));
         directions.truncate(MOST_LISTED);
     }
-    if directions.len() > SIDE_BY_SIDE {
-        for (place, (capture, direction)) in directions.iter().enumerate() {
-            let _ = writeln!(text, "{:>4}  {}", place + 1, title(capture, direction).join(" "));
+    let columns = width.unwrap_or(DEFAULT_WIDTH);
+    let senders = || directions.iter().enumerate().map(|(place, it)| (place + 1, title(it.0, it.1), &it.1.run));
+    let sent = Beside::new("", senders(), whole_columns(), &|column, run| cell(column, &run.metrics));
+    let of_handshakes = || senders().filter(|it| handshake::has_one(&it.2.metrics));
+    let handshakes = Beside::new("Handshake", of_handshakes(), handshake_columns(), &handshake::value);
+    let is_many = directions.len() > MOST_BESIDE;
+    let is_numbered = is_many || !sent.fits(columns) || !handshakes.fits(columns);
+    if is_numbered {
+        for (number, title, _) in senders() {
+            let _ = writeln!(text, "{number:>4}  {}", title.join(" "));
         }
     }
+    let mut text = paragraphs(&text, width);
     if !directions.is_empty() {
-        let mut table = if directions.len() <= SIDE_BY_SIDE { side_by_side(&directions) } else { below(&directions) };
-        table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(width.unwrap_or(120));
+        let table = if is_many { framed(below(&directions), columns) } else { sent.table(is_numbered, columns) };
         let _ = writeln!(text, "{table}");
     }
-    let handshakes: Vec<_> = directions.iter().filter(|(_, it)| handshake::has_one(&it.run.metrics)).copied().collect();
-    if !handshakes.is_empty() && handshakes.len() <= SIDE_BY_SIDE {
-        let mut table = beside_each_other("Handshake", &handshakes, handshake_columns(), &handshake::value);
-        table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(width.unwrap_or(120));
-        let _ = writeln!(text, "{table}");
-        for line in handshake::notes(&handshakes) {
-            let _ = writeln!(text, "{line}");
+    if (1..=MOST_BESIDE).contains(&of_handshakes().count()) {
+        let _ = writeln!(text, "{}", handshakes.table(is_numbered, columns));
+        for line in handshake::notes(&directions) {
+            let _ = writeln!(text, "{}", paragraphs(&line, width).trim_end());
         }
     }
     text.push_str(&answers(input, width));
+    text + &paragraphs(&prose(input, &directions, all), width)
+}
+
+/// What is said about these senders and their captures, a line each. `all`: how many senders were measured.
+fn prose(input: &AnalysisInput, directions: &[(&AnalyzedCapture, &DirectionAnalysis)], all: usize) -> String {
+    let mut text = String::new();
     if all > directions.len() {
         let _ = writeln!(
             text,
@@ -101,7 +114,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
             directions.len()
         );
     }
-    for (capture, direction) in &directions {
+    for (capture, direction) in directions {
         if let Some(line) = crate::phases::line(&direction.run) {
             let _ = writeln!(text, "{}: {line}", title(capture, direction).join(" "));
         }
@@ -114,7 +127,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
     for note in &input.notes {
         let _ = writeln!(text, "note: {note}");
     }
-    for warning_groups in warned_places(input, &directions) {
+    for warning_groups in warned_places(input, directions) {
         for (whom, warning) in &warning_groups.warnings {
             let whom = if whom.is_empty() { String::new() } else { format!(", {}", whom.join(" and ")) };
             let _ = writeln!(text, "warning, {}{whom}: {} ({})", warning_groups.place, warning.message, warning.code);
@@ -155,32 +168,6 @@ fn answers(input: &AnalysisInput, width: Option<u16>) -> String {
     text
 }
 
-fn side_by_side(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
-    beside_each_other("", directions, whole_columns(), &|column, run| cell(column, &run.metrics))
-}
-
-/// A line for each of these metrics that has a value.
-fn beside_each_other(
-    name: &str,
-    directions: &[(&AnalyzedCapture, &DirectionAnalysis)],
-    columns: impl Iterator<Item = &'static Column>,
-    value: &dyn Fn(&Column, &RunMetrics) -> Option<String>,
-) -> Table {
-    let mut table = Table::new();
-    let titles = directions.iter().map(|(capture, direction)| Cell::new(title(capture, direction).join("\n")));
-    table.set_header(std::iter::once(Cell::new(name)).chain(titles));
-    for column in columns {
-        let values: Vec<Option<String>> =
-            directions.iter().map(|(_, direction)| value(column, &direction.run)).collect();
-        if values.iter().all(Option::is_none) {
-            continue;
-        }
-        let cells = values.into_iter().map(number);
-        table.add_row(std::iter::once(Cell::new(column.heading)).chain(cells));
-    }
-    table
-}
-
 fn below(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
     let is_shown = |column: &&Column| {
         (column.place == Place::Brief || IN_BRIEF.contains(&column.metric))
@@ -194,8 +181,4 @@ fn below(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
         table.add_row(std::iter::once(Cell::new(place + 1)).chain(cells));
     }
     table
-}
-
-fn number(value: Option<String>) -> Cell {
-    Cell::new(value.unwrap_or_else(|| NOTHING.to_owned())).set_alignment(CellAlignment::Right)
 }

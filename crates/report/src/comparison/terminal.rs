@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use textwrap::{Options, WordSeparator, WrapAlgorithm, fill};
-
 use super::{
     condition::ConditionOutcome,
     handshakes::{HandshakeCell, Handshakes},
@@ -11,7 +9,10 @@ use super::{
     result::{Comparison, Pair},
     words,
 };
-use crate::terminal::table::{DEFAULT_WIDTH, table};
+use crate::terminal::{
+    paragraph::paragraph,
+    table::{DEFAULT_WIDTH, table},
+};
 
 /// Columns of the text where standard output is no terminal.
 const USUAL_WIDTH: u16 = 80;
@@ -56,7 +57,7 @@ impl Lines {
 pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, all: bool) -> Lines {
     let columns = width.unwrap_or(USUAL_WIDTH);
     let mut lines = Lines(Vec::new());
-    let wrapped = |text: &str, indent: usize| wrap(text, columns, indent);
+    let wrapped = |text: &str, indent: usize| paragraph(text, columns, indent);
     let is_single = comparison.verdict.len() == 1 && comparison.handshakes.is_none();
     lines.add(Tone::Plain, &wrapped(&comparison.answer, 0));
     for verdict in &comparison.verdict {
@@ -122,7 +123,7 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, a
 /// The handshakes of each cell: those that got worse first, and unchanged ones only with `all`.
 fn handshake_cells(lines: &mut Lines, handshakes: &Handshakes, alpha: f64, columns: u16, all: bool) {
     let heading = format!("  Handshakes that complete, and the {} interval of their rate:", words::level(alpha));
-    lines.add(Tone::Plain, &wrap(&heading, columns, 2));
+    lines.add(Tone::Plain, &paragraph(&heading, columns, 2));
     let shown: Vec<_> = handshakes.cells.iter().filter(|cell| all || cell.is_news()).collect();
     let most = if all { shown.len() } else { MOST_CELLS };
     for cell in shown.iter().take(most) {
@@ -132,10 +133,10 @@ fn handshake_cells(lines: &mut Lines, handshakes: &Handshakes, alpha: f64, colum
             outcome if outcome.is_shown() => Tone::Good,
             _ => Tone::Plain,
         };
-        lines.add(tone, &wrap(&format!("  {}: {}", cell.label, cell.outcome_text()), columns, 4));
-        lines.add(Tone::Plain, &wrap(&format!("    A {}, B {}", cell.rate(0), cell.rate(1)), columns, 6));
+        lines.add(tone, &paragraph(&format!("  {}: {}", cell.label, cell.outcome_text()), columns, 4));
+        lines.add(Tone::Plain, &paragraph(&format!("    A {}, B {}", cell.rate(0), cell.rate(1)), columns, 6));
         if let Some(reason) = cell.reason() {
-            lines.add(Tone::Plain, &wrap(&format!("    B: {reason}"), columns, 6));
+            lines.add(Tone::Plain, &paragraph(&format!("    B: {reason}"), columns, 6));
         }
     }
     let unchanged = handshakes.count(HandshakeCell::is_unchanged);
@@ -147,28 +148,17 @@ fn handshake_cells(lines: &mut Lines, handshakes: &Handshakes, alpha: f64, colum
     if !all {
         rest.push_str(": --all shows every one");
     }
-    lines.add(Tone::Plain, &wrap(&rest, columns, 2));
+    lines.add(Tone::Plain, &paragraph(&rest, columns, 2));
     if let Some(text) = handshakes.sensitivity(alpha) {
-        lines.add(Tone::Plain, &wrap(&format!("  {text}"), columns, 2));
+        lines.add(Tone::Plain, &paragraph(&format!("  {text}"), columns, 2));
     }
-}
-
-/// A paragraph of at most so many columns, in which every line but the first is indented. Words are not broken: a path can be copied.
-fn wrap(text: &str, columns: u16, indent: usize) -> String {
-    let indent = " ".repeat(indent);
-    let options = Options::new(usize::from(columns))
-        .subsequent_indent(&indent)
-        .break_words(false)
-        .word_separator(WordSeparator::AsciiSpace)
-        .wrap_algorithm(WrapAlgorithm::FirstFit);
-    fill(text, options)
 }
 
 /// The metrics of the verdict: means, the change and what became of it.
 fn short_table(lines: &mut Lines, pair: &Pair, columns: u16) {
     let [a, b] = pair.runs;
     let heading = format!("{}: {a} runs of A, {b} of B, {}", pair.label, pair.how_compared());
-    lines.add(Tone::Plain, &wrap(&heading, columns, 2));
+    lines.add(Tone::Plain, &paragraph(&heading, columns, 2));
     let primary = || pair.metrics.iter().filter(|row| row.is_primary);
     // What differs has precedence where there are too many; the order stays that of all tables.
     let spare = MOST_ROWS.saturating_sub(primary().filter(|row| row.change.is_shown()).count());
@@ -198,7 +188,7 @@ fn short_table(lines: &mut Lines, pair: &Pair, columns: u16) {
     }
     for row in rows.iter().filter(|row| row.without_value != [0, 0]) {
         let missing = row.missing().unwrap_or_default();
-        lines.add(Tone::Plain, &wrap(&format!("  {}: {missing}", row.heading), columns, 4));
+        lines.add(Tone::Plain, &paragraph(&format!("  {}: {missing}", row.heading), columns, 4));
     }
     let hidden = primary().count() - rows.len();
     let others: Vec<_> = pair.metrics.iter().filter(|row| !row.is_primary).collect();
@@ -208,7 +198,7 @@ fn short_table(lines: &mut Lines, pair: &Pair, columns: u16) {
     if hidden > 0 {
         text.push_str(&format!(", and {hidden} metrics of the verdict are not in this table"));
     }
-    lines.add(Tone::Plain, &wrap(&format!("{text}: --all shows every one"), columns, 2));
+    lines.add(Tone::Plain, &paragraph(&format!("{text}: --all shows every one"), columns, 2));
 }
 
 fn short_cells(row: &Row) -> [String; 5] {

@@ -16,6 +16,22 @@ fn the_terminal_table_is_the_expected_one() {
 }
 
 #[test]
+fn what_the_terminal_shows_fits_eighty_columns() {
+    let text = render_terminal(&input(), Some(80));
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "too long: {line}\n{text}");
+    }
+    for whole in ["35.00", "±1.41", "process,", "published"] {
+        assert!(text.contains(whole), "{whole} is broken:\n{text}");
+    }
+    let piped = render_terminal(&input(), None);
+    assert!(
+        piped.lines().any(|line| line.chars().count() > 120),
+        "a program finds each sentence in one line:\n{piped}"
+    );
+}
+
+#[test]
 fn json_holds_statistics_published_values_and_nulls() {
     let report: serde_json::Value = serde_json::from_str(&render_json(&input())).unwrap();
     assert_eq!(report["schema"], 1);
@@ -85,7 +101,7 @@ fn a_rare_warning_stands_before_one_that_most_rows_have() {
         row.metrics.warnings = vec![Warning { code: "goodput_process_differs".to_owned(), message }];
     }
     many.runs[9].metrics.warnings.push(Warning { code: "log_cut".to_owned(), message: "rare".to_owned() });
-    let terminal = render_terminal(&many, Some(120));
+    let terminal = render_terminal(&many, None);
     let place = |text: &str| terminal.find(text).unwrap_or_else(|| panic!("lacks {text:?}:\n{terminal}"));
     assert!(place("rare") < place("(8 of 10 rows have goodput_process_differs; the page has all of them)"));
     assert!(terminal.contains("row 143") && !terminal.contains("row 206"), "one stands for all:\n{terminal}");
