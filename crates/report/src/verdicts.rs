@@ -7,7 +7,7 @@ use quiclab_metrics::{Evidence, Verdict, Verdicts, judge, verdict_rules};
 use quiclab_units::shown;
 use serde_json::json;
 
-use crate::{groups::Group, markdown::text::escaped};
+use crate::{groups::Group, markdown::text::escaped, terminal::paragraph::paragraphs};
 
 /// Above the numbers of a page. `page`: where packets are shown, empty for this page, `None`: nowhere;
 /// `start_ns`: the sender's first packet on that page; `of`: the letter of the transfer on a page of two.
@@ -69,8 +69,8 @@ fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Lines for the terminal: a heading, and each verdict with its evidence.
-pub fn verdicts_in_words(name: &str, verdicts: &Verdicts) -> String {
+/// Lines for the terminal: a heading, and each verdict with its evidence. `width`: columns of the terminal; `None` where the output is none.
+pub fn verdicts_in_words(name: &str, verdicts: &Verdicts, width: Option<u16>) -> String {
     let mut text = format!("{}\n", shown(name));
     if verdicts.found.is_empty() {
         let _ = writeln!(text, "  {}", no_rule_applies(verdicts));
@@ -82,7 +82,7 @@ pub fn verdicts_in_words(name: &str, verdicts: &Verdicts) -> String {
         let rules: Vec<_> = verdicts.not_judged.iter().map(|one| one.rule).collect();
         let _ = writeln!(text, "  not judged for want of data: {}", rules.join(", "));
     }
-    text
+    paragraphs(&text, width)
 }
 
 /// One JSON object: by transfer, what rules found and why others were not applied.
@@ -260,7 +260,7 @@ mod tests {
         let said = |lost, sent| {
             let verdicts = Verdicts { packets_lost: lost, packets_sent: sent, ..Verdicts::default() };
             let page = verdict_list(&verdicts, None, 0, None).into_string();
-            let words = verdicts_in_words("a", &verdicts);
+            let words = verdicts_in_words("a", &verdicts, None);
             let sentence = words.lines().nth(1).unwrap().trim().to_owned();
             assert!(page.contains(&sentence), "{page}");
             sentence

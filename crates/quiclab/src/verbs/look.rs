@@ -45,7 +45,7 @@ pub fn look(settings: &LookSettings) -> Result<u8> {
     output::print(&if settings.json {
         verdicts_as_json(&mut verdicts)
     } else {
-        verdicts.map(|(name, verdicts)| verdicts_in_words(name, verdicts)).collect::<String>()
+        verdicts.map(|(name, verdicts)| verdicts_in_words(name, verdicts, output::terminal_width())).collect::<String>()
     })?;
     status!("the transfer over time: {}", page.shown());
     Ok(u8::from(was_cut))
