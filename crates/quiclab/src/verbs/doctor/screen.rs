@@ -1,6 +1,6 @@
 //! What `quiclab doctor` found, on one screen: what is missing first, with what to do, and the rest in few lines.
 
-use textwrap::{Options, WordSeparator, fill};
+use textwrap::{Options, WordSeparator, WordSplitter, fill};
 
 use super::Check;
 
@@ -21,7 +21,8 @@ pub fn screen(checks: &[Check], width: Option<u16>) -> String {
             .initial_indent(&first)
             .subsequent_indent(&rest)
             .break_words(false)
-            .word_separator(WordSeparator::AsciiSpace);
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation);
         fill(text, options) + "\n"
     };
     let mut text = String::new();
