@@ -392,13 +392,13 @@ pub struct StacksBuildArguments {
 #[command(after_help = INTEROP_HELP)]
 pub struct InteropArguments {
     /// Servers, separated by commas [default: every QUIC stack with a server]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', add = setting_values::stacks())]
     pub server: Vec<String>,
     /// Clients, separated by commas [default: every QUIC stack with a client]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', add = setting_values::stacks())]
     pub client: Vec<String>,
     /// Test cases, separated by commas, such as handshake,retry [default: all but measurements]
-    #[arg(long, value_name = "CASE", value_delimiter = ',')]
+    #[arg(long, value_name = "CASE", value_delimiter = ',', add = setting_values::interop_cases())]
     pub case: Vec<String>,
     /// Without names, run only the imported images of this implementations.json of the QUIC Interop Runner
     #[arg(long, value_name = "FILE")]

@@ -7,6 +7,7 @@ use clap_complete::{
     engine::{ArgValueCompleter, PathCompleter, ValueCompleter as _},
 };
 use quiclab_experiment::{setting_about, setting_keys, setting_words};
+use quiclab_interop::CASES;
 use quiclab_report::metric_names;
 use quiclab_testbed::stack_store::shipped_names;
 
@@ -37,6 +38,13 @@ pub fn stacks_and_paths() -> ArgValueCompleter {
 pub fn metrics() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         beginning_with(typed, &metric_names().map(str::to_owned).collect::<Vec<_>>())
+    })
+}
+
+/// Completes the name of an interop case.
+pub fn interop_cases() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        beginning_with(typed, &CASES.iter().map(|case| case.name.to_owned()).collect::<Vec<_>>())
     })
 }
 

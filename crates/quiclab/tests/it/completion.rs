@@ -41,6 +41,9 @@ fn bash_completes_verbs_keys_and_values() {
     // Tests run in a folder below that of the shipped stacks.
     assert_eq!(offered(&["quiclab", "ab", "quiche-0"]), ["quiche-0.22", "quiche-0.24"]);
     assert_eq!(offered(&["quiclab", "stacks", "check", "picoq"]), ["picoquic"]);
+    assert_eq!(offered(&["quiclab", "interop", "--server", "picoq"]), ["picoquic"]);
+    assert_eq!(offered(&["quiclab", "interop", "--client", "quinn,picoq"]), ["quinn,picoquic"]);
+    assert_eq!(offered(&["quiclab", "interop", "--case", "retr"]), ["retry"]);
     assert_eq!(offered(&["quiclab", "run", "x.toml", "--set", "stack.name", "=", "noq"]), ["noq"]);
     // What was completed before does not get in the way.
     let words = ["quiclab", "run", "--set", "stack.gso", "=", "on", "--filter", "tap.qlog", "=", "t"];
