@@ -37,6 +37,19 @@ def test_a_transfer_has_packets_events_and_samples(transfer: Results) -> None:
     assert "record" not in transfer.packets(0).column_names
 
 
+def test_times_are_timestamps_and_durations(transfer: Results) -> None:
+    plain, times = transfer.packets(0), transfer.packets(0, times=True)
+    assert times.schema.field("time_ns").type == pa.timestamp("ns")
+    assert times.column("time_ns").cast(pa.int64()).to_pylist() == plain.column("time_ns").to_pylist()
+    assert times.column_names == plain.column_names
+    assert transfer.events(0, times=True).schema.field("time_ns").type == pa.duration("ns")
+    frame, numbers = transfer.to_pandas(times=True), transfer.to_pandas()
+    assert frame["rtt_median_ns"].dt.total_seconds()[0] == pytest.approx(numbers["rtt_median_ns"][0] / 1e9, abs=1e-9)
+    withheld = [name for name in transfer.runs.column_names if name.endswith("_ns") and numbers[name].isna().all()]
+    assert withheld
+    assert all(frame[name].isna().all() for name in withheld)
+
+
 def test_runs_are_named_by_number_record_and_identity(models: Results) -> None:
     row = models.runs.to_pylist()[1]
     assert models.record(1) == models.record(row["record"]) == models.record(row["id"])

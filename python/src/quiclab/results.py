@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from quiclab._command import call
@@ -26,6 +27,21 @@ SUMMARY = (
     ("drops_packets", "drops, packets", 1, 1),
     ("time_to_first_byte_ns", "time to first byte, ms", 1e-6, 3),
 )
+
+
+def with_times(table: pa.Table, *, has_clock: bool) -> pa.Table:
+    """Return the table with its columns in nanoseconds as durations; `time_ns` as a timestamp if it is that of a clock.
+
+    Fractions of nanoseconds, which means have, are rounded.
+    """
+    for place, field in enumerate(table.schema):
+        if not field.name.endswith("_ns") or not (pa.types.is_integer(field.type) or pa.types.is_floating(field.type)):
+            continue
+        kind = pa.timestamp("ns") if has_clock and field.name == "time_ns" else pa.duration("ns")
+        column = table.column(place)
+        whole = pc.round(column) if pa.types.is_floating(field.type) else column
+        table = table.set_column(place, field.name, whole.cast(pa.int64()).cast(kind))
+    return table
 
 
 class Results:
@@ -108,33 +124,59 @@ class Results:
         metrics: dict[str, Any] = json.loads((self.record(run) / "metrics.json").read_text())
         return metrics
 
-    def packets(self, run: int | str) -> pa.Table:
-        """Return the packets of a run at both taps; the columns are those of docs/reference/trace.md."""
-        return self._trace(run, "packets")
+    def packets(self, run: int | str, *, times: bool = False) -> pa.Table:
+        """Return the packets of a run at both taps; the columns are those of docs/reference/trace.md.
 
-    def frames(self, run: int | str) -> pa.Table:
-        """Return the QUIC frames of a run (docs/reference/trace.md)."""
-        return self._trace(run, "frames")
+        Args:
+            run: the run.
+            times: whether columns in nanoseconds are timestamps and durations and not numbers.
+        """
+        return self._trace(run, "packets", times)
 
-    def events(self, run: int | str) -> pa.Table:
-        """Return the qlog events of a run (docs/reference/trace.md)."""
-        return self._trace(run, "events")
+    def frames(self, run: int | str, *, times: bool = False) -> pa.Table:
+        """Return the QUIC frames of a run (docs/reference/trace.md).
 
-    def samples(self, run: int | str) -> pa.Table:
-        """Return what the hosts did over time (docs/reference/trace.md); no rows in virtual time."""
-        return self._trace(run, "samples")
+        Args:
+            run: the run.
+            times: whether columns in nanoseconds are timestamps and durations and not numbers.
+        """
+        return self._trace(run, "frames", times)
 
-    def _trace(self, run: int | str, kind: str) -> pa.Table:
+    def events(self, run: int | str, *, times: bool = False) -> pa.Table:
+        """Return the qlog events of a run (docs/reference/trace.md).
+
+        Args:
+            run: the run.
+            times: whether columns in nanoseconds are durations and not numbers.
+        """
+        return self._trace(run, "events", times)
+
+    def samples(self, run: int | str, *, times: bool = False) -> pa.Table:
+        """Return what the hosts did over time (docs/reference/trace.md); no rows in virtual time.
+
+        Args:
+            run: the run.
+            times: whether columns in nanoseconds are timestamps and durations and not numbers.
+        """
+        return self._trace(run, "samples", times)
+
+    def _trace(self, run: int | str, kind: str, times: bool) -> pa.Table:
         record = self.record(run)
         file = self.folder / "trace" / f"record={record.name}" / f"{kind}.parquet"
         if not file.is_file():
             call(["report", str(record), "--parquet", "--json"])
         # Without hive partitions, whose dictionary column the file does not have.
-        return pq.read_table(file, partitioning=None)
+        table = pq.read_table(file, partitioning=None)
+        # A qlog has times since one of its own.
+        return with_times(table, has_clock=kind != "events") if times else table
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return `runs` as a ``pandas.DataFrame``; needs pandas."""
-        frame: pd.DataFrame = self.runs.to_pandas()
+    def to_pandas(self, *, times: bool = False) -> pd.DataFrame:
+        """Return `runs` as a ``pandas.DataFrame``; needs pandas.
+
+        Args:
+            times: whether columns in nanoseconds are durations and not numbers.
+        """
+        frame: pd.DataFrame = (with_times(self.runs, has_clock=False) if times else self.runs).to_pandas()
         return frame
 
     def __len__(self) -> int:
