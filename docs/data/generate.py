@@ -9,6 +9,8 @@
                                        if there are any
     generate.py --picture FILE --command COMMAND [--shows NAME]
                                        first notes what made a picture of docs/images, and which stored result it shows
+    generate.py --output NAME FILE --command COMMAND [--lines PATTERN]
+                                       first stores what a command printed into FILE, or its lines that match, as outputs.json has it
 
 Needs only the standard library of Python 3.11. docs/data/README.md describes the files.
 """
@@ -23,10 +25,11 @@ import sys
 import tomllib
 
 from claims import STUDIES, faults_of_claims, reversed_verdicts, summary, take_claims, verdicts
-from stored import Fault, hash_of, name_of, note_picture, one_line, read, take
+from stored import Fault, hash_of, name_of, note_output, note_picture, one_line, read, take
 
 NOTHING, MINUS = "\u2013", "\u2212"
 BLOCK = re.compile(r"^<!-- data: (\S+) -->\n(.*?)^<!-- end of data -->$", re.DOTALL | re.MULTILINE)
+OUTPUT = re.compile(r"^<!-- output: (\S+) -->\n(.*?)^<!-- end of output -->$", re.DOTALL | re.MULTILINE)
 VALUE = re.compile(r"(<!--\s+value:\s+(.+?)\s+-->)(.*?)(<!--\s+/value\s+-->)", re.DOTALL)
 PLACEHOLDER = re.compile(r"\{(\+?)(\d*)\}")
 # A value of the same row within a text, with a format of Python: {drops_packets:.0f}.
@@ -127,6 +130,7 @@ class Documentation:
         self.root, self.faults, self.warnings = root, [], []
         self.results = {path.stem: read(path) for path in sorted(root.glob("docs/data/*.json"))}
         self.pictures = self.results.pop("pictures", {"pictures": {}})["pictures"]
+        self.outputs = self.results.pop("outputs", {"outputs": {}})["outputs"]
         self.unconverted = self.results.pop("unconverted", {"tables": []})["tables"]
         if "claims" in self.results:
             tables = self.results["claims"]["tables"]
@@ -164,6 +168,12 @@ class Documentation:
             lines.append(" | ".join(cells))
         return [f"|{line}|" if line == lines[1] else re.sub(r"\|  (?=\|)", "| ", f"| {line} |") for line in lines]
 
+    def output(self, name):
+        """The lines that a command printed."""
+        if name not in self.outputs:
+            raise Fault(f"{name}: found no such output in docs/data/outputs.json")
+        return self.outputs[name]["text"]
+
     def value(self, reference):
         """NAME.date, NAME.versions.qemu, NAME.TABLE.rows, .sum[COLUMN], .count[COLUMN][TEXT], .verdicts[FILE, ...], or NAME.TABLE[ROW][COLUMN]."""
         path, *inside = re.findall(r"[^\[\]]+", reference)
@@ -199,9 +209,9 @@ class Documentation:
         """The text of a page with its tables and values as they are stored; notes what differs."""
         text = self.texts[page]
 
-        def block(match):
+        def block(match, kind, lines_of):
             try:
-                lines = ["", *self.markdown(match.group(1)), "", ""]
+                lines = lines_of(match.group(1))
             except Fault as error:
                 self.fault(page, match.start(), str(error), match.string)
                 return match.group(0)
@@ -211,7 +221,13 @@ class Documentation:
                     self.fault(page, offset, differs(found, expected), match.string)
                     break
                 offset += len(found) + 1
-            return f"<!-- data: {match.group(1)} -->\n" + "\n".join(lines) + "<!-- end of data -->"
+            return f"<!-- {kind}: {match.group(1)} -->\n" + "\n".join(lines) + f"<!-- end of {kind} -->"
+
+        def table(match):
+            return block(match, "data", lambda name: ["", *self.markdown(name), "", ""])
+
+        def output(match):
+            return block(match, "output", lambda name: ["", "```text", *self.output(name), "```", "", ""])
 
         def value(match):
             try:
@@ -225,10 +241,10 @@ class Documentation:
 
         for match in re.finditer(r"^<!--\s+/?value\b", text, re.MULTILINE):
             self.fault(page, match.start(), "found a comment at the start of a line, where it ends the paragraph; expected text before it")
-        for start, pattern in (("<!-- data:", BLOCK), ("<!-- value:", VALUE)):
+        for start, pattern in (("<!-- data:", BLOCK), ("<!-- output:", OUTPUT), ("<!-- value:", VALUE)):
             if text.count(start) != len(pattern.findall(text)):
                 self.fault(page, text.find(start), f"found {start} {text.count(start)} times, expected as many ends")
-        return BLOCK.sub(block, VALUE.sub(value, text))
+        return OUTPUT.sub(output, BLOCK.sub(table, VALUE.sub(value, text)))
 
     def check_counts(self, page):
         """Counts that are typed by hand. Pages of results count what was there on their day."""
@@ -274,6 +290,11 @@ class Documentation:
                 self.faults.append(f"{place}: found no stored result {entry['shows']!r}")
             self.check_recorded(place, entry, (entry["command"], entry["date"], entry["shows"]))
 
+    def check_outputs(self):
+        """Every stored output stands on a page."""
+        shown = {name for text in self.texts.values() for name, _ in OUTPUT.findall(text)}
+        self.faults += [f"docs/data/outputs.json: {name}: found no page that shows it" for name in sorted(self.outputs.keys() - shown)]
+
     def check_recorded(self, place, entry, values):
         if None in values and not entry.get("not_recorded"):
             self.faults.append(f"{place}: found null, expected the reason in not_recorded")
@@ -314,6 +335,7 @@ class Documentation:
             self.check_counts(page)
             self.check_tables(page)
         self.check_pictures()
+        self.check_outputs()
         self.check_results()
         if "claims" in self.results:
             self.faults += faults_of_claims(self.root, self.results["claims"])
@@ -330,6 +352,8 @@ def main(words=None):
     parser.add_argument("--claims", nargs="*", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--compare", nargs="+", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--picture", metavar="FILE")
+    parser.add_argument("--output", nargs=2, metavar=("NAME", "FILE"))
+    parser.add_argument("--lines", type=re.compile, metavar="PATTERN")
     parser.add_argument("--command")
     parser.add_argument("--shows", metavar="NAME")
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2], help="the repository")
@@ -345,6 +369,9 @@ def main(words=None):
         take_claims(arguments.root, arguments.claims)
     if arguments.picture:
         note_picture(arguments.root / "docs/images" / arguments.picture, arguments.command, arguments.shows, data / "pictures.json")
+    if arguments.output:
+        name, file = arguments.output
+        note_output(name, pathlib.Path(file), arguments.command, arguments.lines, data / "outputs.json")
     if not arguments.check:
         documentation = Documentation(arguments.root)
         for page, text in documentation.texts.items():

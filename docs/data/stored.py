@@ -125,3 +125,15 @@ def note_picture(file, command, shows, path):
     entries = read(path)["pictures"] if path.exists() else {}
     entries[file.name] = entry | ({"not_recorded": "; ".join(reasons)} if reasons else {})
     path.write_text(as_json({"pictures": dict(sorted(entries.items()))}) + "\n", encoding="utf-8")
+
+
+def note_output(name, file, command, pattern, path):
+    """Writes into outputs.json what a command printed: the lines that match, without spaces at their ends."""
+    if command is None:
+        raise Fault(f"{name}: found no --command, expected the one that printed {file}")
+    lines = [line.rstrip() for line in file.read_text(encoding="utf-8").splitlines() if pattern is None or pattern.search(line)]
+    if not lines or "```" in lines:
+        raise Fault(f"{file}: found {'a fence' if lines else 'no line'}, expected lines for a block of code")
+    entries = read(path)["outputs"] if path.exists() else {}
+    entries[name] = {"command": command, "date": day_of([file]), "lines": pattern and pattern.pattern, "text": lines}
+    path.write_text(as_json({"outputs": dict(sorted(entries.items()))}) + "\n", encoding="utf-8")

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -31,6 +32,9 @@ Text.
 <!-- end of data -->
 
 ![Picture](images/one.png)
+
+<!-- output: answer -->
+<!-- end of output -->
 """
 ALL = """\
 | | drops | change, % | bytes | what |
@@ -54,6 +58,8 @@ class Tree(unittest.TestCase):
         self.write("docs/images/one.png", "a picture")
         self.write("stacks/quinn/stack.toml", 'transport = "quic"\nroles = ["server"]\n')
         self.run_script("--picture", "one.png", "--command", "a command", "--shows", "demo")
+        self.write("printed", "first\n| a row of 3 |  \nlast\n")
+        self.run_script("--output", "answer", str(self.root / "printed"), "--command", "a command", "--lines", "row|last")
         self.check()
 
     def write(self, path, text):
@@ -154,6 +160,22 @@ class Tree(unittest.TestCase):
         self.write("docs/images/two.png", "a picture")
         self.replace("images/one.png", "images/two.png")
         self.check("two.png: found no entry", "one.png: found no page that shows it")
+
+    def test_what_a_command_printed_is_written_and_kept(self):
+        self.assertIn("\n```text\n| a row of 3 |\nlast\n```\n", self.read("docs/results/page.md"))
+        self.assertEqual(json.loads(self.read("docs/data/outputs.json"))["outputs"]["answer"]["command"], "a command")
+        self.replace("| a row of 3 |", "| a row of 4 |")
+        self.check("page.md:", "expected: | a row of 3 |")
+
+    def test_an_output_that_no_page_shows_or_that_is_not_stored_is_found(self):
+        self.replace("<!-- output: answer -->", "<!-- output: other -->")
+        self.check("other: found no such output", "answer: found no page that shows it")
+
+    def test_an_output_needs_a_command_and_lines(self):
+        file = self.root / "printed"
+        for command, pattern in ((None, None), ("a command", re.compile("nothing"))):
+            with self.assertRaises(stored.Fault):
+                stored.note_output("answer", file, command, pattern, self.root / "docs/data/outputs.json")
 
     def test_null_needs_a_reason(self):
         self.replace('"qemu": "7.2"', '"qemu": null', "docs/data/demo.json")
