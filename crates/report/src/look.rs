@@ -97,12 +97,12 @@ fn help() -> Markup {
                 code { "#time=1.5" } " (seconds); of the second of two transfers with " code { "&of=B" } " behind it."
             }
             p {
-                "A dot is a packet of the server, by packet number; its colour is the length of its train: consecutive \
-                 packets with gaps below the threshold. The grey line is the largest number acknowledged. Crosses are \
-                 packets that were dropped or declared lost; diamonds repeat bytes. Goodput counts new stream bytes, at \
-                 the time at which they leave the bottleneck if a tap is there. The queue is the time between the two \
-                 taps above its smallest value. Lateness is how much later than planned a packet left, above its \
-                 smallest value. Times count from the first packet at the tap."
+                "A dot is a packet of the measured sender, by packet number; its colour is the length of its train: \
+                 consecutive packets with gaps below the threshold. The grey line is the largest number acknowledged. \
+                 Crosses are packets that were dropped or declared lost; diamonds repeat bytes. Goodput counts new \
+                 stream bytes, at the time at which they leave the bottleneck if a tap is there. The queue is the \
+                 time between the two taps above its smallest value. Lateness is how much later than planned a packet \
+                 left, above its smallest value. Times count from the first packet at the tap."
             }
         }
     }

@@ -151,7 +151,7 @@ function follow(view) {
   const place = byFrame ? transfer.frame.indexOf(value)
     : transfer.number.findIndex((number, at) => number === value + 1 && transfer.flags[at] & IS_SERVER);
   if (place < 0) {
-    byId("detail").textContent = `There is no ${byFrame ? "frame" : "packet of the server with number"} ${wanted.get(name)} here.`;
+    byId("detail").textContent = `There is no ${byFrame ? "frame" : "packet of the measured sender with number"} ${wanted.get(name)} here.`;
     return;
   }
   select(view, { transfer, place });

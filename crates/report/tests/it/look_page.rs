@@ -155,7 +155,7 @@ fn the_address_leads_to_a_packet_with_its_frames() {
     assert!(said.contains("OneRtt 1234: STREAM &lt;/script&gt;") && said.ends_with("true"), "{said}");
     let script = "say(document.getElementById('detail').textContent);";
     let (said, _) = shown(&[transfer("one")], "#packet=9999", script);
-    assert!(said.contains("no packet of the server with number 9999"), "{said}");
+    assert!(said.contains("no packet of the measured sender with number 9999"), "{said}");
 }
 
 #[test]
