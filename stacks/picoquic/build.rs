@@ -25,15 +25,20 @@ fn main() {
     ] {
         println!("cargo::rustc-link-lib=static={library}");
     }
-    let headers =
-        ["picoquic/picoquic.h", "picoquic/picoquic_packet_loop.h", "loglib/autoqlog.h", "picohttp/h3zero_common.h"];
+    let headers = [
+        "picoquic/picoquic.h",
+        // Has the probe timeout before the first round-trip time, for which picoquic has no function.
+        "picoquic/picoquic_internal.h",
+        "picoquic/picoquic_packet_loop.h",
+        "loglib/autoqlog.h",
+        "picohttp/h3zero_common.h",
+    ];
     let bindings = headers
         .iter()
         .fold(bindgen::Builder::default(), |builder, header| builder.header(source.join(header).display().to_string()));
     bindings
         .clang_arg(format!("-I{}", source.join("picoquic").display()))
         .allowlist_item("picoquic_.*|PICOQUIC_.*|h3zero_.*")
-        .opaque_type("picoquic_(quic|cnx|path)_t")
         .prepend_enum_name(false)
         .generate_comments(false)
         .layout_tests(false)

@@ -137,15 +137,26 @@ pub fn first_probe(role: Role, pto: Duration, folder: &Path) -> Result<String> {
 
 fn judge_first_probe(role: Role, pto: Duration, datagrams: &[Datagram]) -> Result<String> {
     let sender = if role == Role::Server { Sender::Server } else { Sender::Client };
-    let mut own = datagrams.iter().filter(|datagram| datagram.sender == sender && datagram.is_ack_eliciting);
-    let mut last = own.next().context("found no packet that has to be acknowledged")?.time;
-    let probe = own.find(|datagram| {
-        let gap = since(last, datagram.time);
-        // The timer begins with the last packet of the flight.
-        last = if gap < FLIGHT { datagram.time } else { last };
-        gap >= FLIGHT
-    });
-    let probe = since(last, probe.context("found no probe")?.time);
+    let mut heard = None;
+    let mut last = None;
+    let mut probe = None;
+    for datagram in datagrams {
+        if datagram.sender != sender {
+            // The tap stands at the server: what the client sends is there, and what the server sends is not yet at the client.
+            heard = (role == Role::Server).then_some(datagram.time);
+        } else if datagram.is_ack_eliciting {
+            let is_near = |time: Option<Duration>| time.is_some_and(|time| since(time, datagram.time) < FLIGHT);
+            // The timer begins with the last packet of the flight. What follows a datagram of the peer answers it, such as its own probe.
+            if last.is_none() || is_near(last) || is_near(heard) {
+                last = Some(datagram.time);
+            } else {
+                probe = Some(datagram.time);
+                break;
+            }
+        }
+    }
+    let last = last.context("found no packet that has to be acknowledged")?;
+    let probe = since(last, probe.context("found no probe")?);
     let found = format!("the first probe came {:.1} ms after the flight before it", probe.as_nanos() as f64 / 1e6);
     ensure!(
         since(probe, pto) <= EARLY && since(pto, probe) <= LATE,
@@ -306,5 +317,19 @@ mod tests {
         for wrong in [&[0, 2, 296][..], &[0, 2, 333], &[0, 999], &[0, 2], &[]] {
             assert!(probe(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn what_answers_a_probe_of_the_client_is_no_probe_of_the_server() {
+        let server = Datagram { sender: Sender::Server, ..SILENT };
+        let probe = |pto, own: &[(u64, Datagram)]| {
+            let datagrams: Vec<_> = own.iter().map(|(time, datagram)| at(*time, *datagram)).collect();
+            judge_first_probe(Role::Server, Duration::from_millis(pto), &datagrams)
+        };
+        let answered = [(0, SILENT), (3, server), (250, SILENT), (251, server), (551, server)];
+        assert!(probe(300, &answered).is_ok());
+        assert!(probe(248, &answered).is_err());
+        assert!(probe(300, &answered[..4]).is_err(), "an answer alone shows nothing");
+        assert!(probe(300, &[(0, SILENT), (3, server), (303, server)]).is_ok());
     }
 }

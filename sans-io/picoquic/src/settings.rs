@@ -10,5 +10,10 @@ use quiclab_contract::{
 pub use vm::{CongestionControl, Settings};
 
 /// The settings that this endpoint supports.
-pub const SUPPORT: Support<CongestionControl> =
-    Support { server: &[Handshake, Transfer], client: &[Handshake, Transfer], extras: Extras::NONE, ..vm::SUPPORT };
+pub const SUPPORT: Support<CongestionControl> = Support {
+    server: &[Handshake, Transfer],
+    client: &[Handshake, Transfer],
+    certificate_delay: false, // it would sleep, which takes no virtual time
+    extras: Extras::NONE,
+    ..vm::SUPPORT
+};

@@ -83,6 +83,19 @@ impl Quic {
         unsafe { ffi::picoquic_reset_stream(self.0, stream, code) };
     }
 
+    /// The time since the connection's first packet.
+    pub fn age(self) -> Duration {
+        // SAFETY: as above. Only where picoquic's clock is the machine's.
+        let (begin, now) = unsafe { (ffi::picoquic_get_cnx_start_time(self.0), ffi::picoquic_current_time()) };
+        Duration::from_micros(now.saturating_sub(begin))
+    }
+
+    /// Sets the probe timeout until there is a round-trip time: of that picoquic computes another one.
+    pub fn set_default_pto(self, pto: Duration) {
+        // SAFETY: the connection lives, and nothing of picoquic runs meanwhile. It has its first path from its beginning.
+        unsafe { (**(*self.0).path).retransmit_timer = pto.as_micros() as u64 };
+    }
+
     /// Closes with an application's error code.
     pub fn close(self, code: u64) {
         // SAFETY: as above. An error: it is closed already.

@@ -4,6 +4,7 @@ use std::{
     ffi::{CString, c_char, c_int},
     net::SocketAddr,
     ptr,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -24,13 +25,14 @@ const HANDSHAKE_TIMEOUT: u64 = 10_000_000;
 /// Version 2 of QUIC (RFC 9369, section 3.1).
 const VERSION_2: u32 = 0x6b33_43cf;
 
-/// Fetches and stores.
+/// Fetches and stores. `default_pto`: the probe timeout before the first round-trip time, `None` for picoquic's own.
 ///
 /// # Errors
 /// Where the handshake fails or takes too long, the server's certificate does not verify, an answer is shorter or longer than
 /// announced, the connection ends early, or a file cannot be written.
-pub fn run(settings: &Settings) -> Result<()> {
-    let context = context(settings, ptr::null_mut())?;
+pub fn run(settings: &Settings, default_pto: Option<Duration>) -> Result<()> {
+    let mut context = context(settings, ptr::null_mut())?;
+    context.default_pto = default_pto;
     let (first, others) = settings.connections();
     fetch(settings, &context, first, !others.is_empty())?;
     if !others.is_empty() {
@@ -183,6 +185,9 @@ fn begin(
         ffi::picoquic_set_callback(quic, Some(on_event), state.cast());
         if settings.test_case == TestCase::Version2 {
             ffi::picoquic_set_desired_version(quic, VERSION_2);
+        }
+        if let Some(pto) = context.default_pto {
+            Quic(quic).set_default_pto(pto);
         }
         let outcome = ffi::picoquic_start_client_cnx(quic);
         ensure!(outcome == 0, "picoquic cannot begin a connection: {outcome:#x}");

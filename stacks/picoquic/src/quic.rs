@@ -5,6 +5,7 @@ use std::{
     mem,
     path::Path,
     ptr,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -19,6 +20,8 @@ const MAX_CONNECTIONS: u32 = 1024;
 /// A QUIC context: certificates, tickets, settings of new connections.
 pub struct Context {
     pub pointer: *mut ffi::picoquic_quic_t,
+    /// The probe timeout of a client's connections before their first round-trip time; `None`: picoquic's own.
+    pub default_pto: Option<Duration>,
 }
 
 /// The name in ALPN.
@@ -76,7 +79,7 @@ impl Context {
             )
         };
         ensure!(!pointer.is_null(), "picoquic cannot use the files in {}", settings.certs.display());
-        let context = Self { pointer };
+        let context = Self { pointer, default_pto: None };
         context.apply(settings)?;
         Ok(context)
     }

@@ -2,7 +2,8 @@
 
 use std::{
     ffi::{c_int, c_void},
-    ptr, slice,
+    ptr, slice, thread,
+    time::Duration,
 };
 
 use anyhow::Result;
@@ -21,6 +22,8 @@ pub struct Server<'a> {
     settings: &'a Settings,
     /// The name in ALPN.
     pub alpn: &'static [u8],
+    /// The probe timeout before the first round-trip time; `None`: picoquic's own.
+    default_pto: Option<Duration>,
     /// States of connections. picoquic has their addresses.
     #[allow(clippy::vec_box, reason = "an address must not change")]
     connections: Vec<Box<Connection>>,
@@ -33,12 +36,13 @@ pub struct Running<'a> {
     server: Box<Server<'a>>,
 }
 
-/// Serves until the process is killed.
+/// Serves until the process is killed. `default_pto`: as in [`Server`].
 ///
 /// # Errors
 /// Where the socket or the certificate cannot be used. What a client does wrong is its own connection's matter.
-pub fn run(settings: &Settings) -> Result<()> {
+pub fn run(settings: &Settings, default_pto: Option<Duration>) -> Result<()> {
     let mut running = begin(settings, ptr::null_mut())?;
+    running.server.default_pto = default_pto;
     let state: *mut Server = &mut *running.server;
     let context = &running.context;
     context.run(settings, || {
@@ -58,7 +62,8 @@ pub fn run(settings: &Settings) -> Result<()> {
 /// # Errors
 /// Where the certificate cannot be used.
 pub fn begin(settings: &Settings, clock: *mut u64) -> Result<Running<'_>> {
-    let mut server = Box::new(Server { settings, alpn: quic::alpn(settings), connections: Vec::new() });
+    let mut server =
+        Box::new(Server { settings, alpn: quic::alpn(settings), default_pto: None, connections: Vec::new() });
     let state: *mut Server = &mut *server;
     let context = Context::new(settings, clock, Some(on_new), state.cast())?;
     // SAFETY: the context lives.
@@ -126,19 +131,31 @@ unsafe extern "C" fn on_new(
 }
 
 /// Chooses the name in ALPN of the test case: each server has one only. Otherwise picoquic refuses the connection.
+///
+/// picoquic asks when it has a whole ClientHello, before it makes an answer. Therefore this is also where a late certificate is waited
+/// for, by the only thread that there is, and where the connection gets its probe timeout.
 unsafe extern "C" fn select_alpn(
     quic: *mut ffi::picoquic_quic_t,
     list: *mut ffi::picoquic_iovec_t,
     count: usize,
 ) -> usize {
-    // SAFETY: the server's own default state, and what the client offers, for the call.
-    let (alpn, offered) = unsafe {
+    // SAFETY: the server's own default state, what the client offers, and the connection that it belongs to, for the call.
+    let (server, offered, connection) = unsafe {
         let state = ffi::picoquic_get_default_callback_context(quic).cast::<Server>();
-        ((*state).alpn, slice::from_raw_parts(list, count))
+        (&*state, slice::from_raw_parts(list, count), (*quic).cnx_in_progress)
     };
+    if !connection.is_null() {
+        if let Some(pto) = server.default_pto {
+            Quic(connection).set_default_pto(pto);
+        }
+        let delay = server.settings.certificate_delay;
+        if !delay.is_zero() {
+            thread::sleep(delay.saturating_sub(Quic(connection).age()));
+        }
+    }
     let is_it = |name: &ffi::picoquic_iovec_t| {
         // SAFETY: as above.
-        !name.base.is_null() && unsafe { slice::from_raw_parts(name.base.cast::<u8>(), name.len) } == alpn
+        !name.base.is_null() && unsafe { slice::from_raw_parts(name.base.cast::<u8>(), name.len) } == server.alpn
     };
     offered.iter().position(is_it).unwrap_or(count)
 }

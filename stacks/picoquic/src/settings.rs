@@ -3,9 +3,8 @@
 use std::ffi::CStr;
 
 use quiclab_contract::{
-    Extras, Gso, Http, IpVersion, Pacing, Support,
+    Asked, Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
-    no_rules,
     perf::Load,
 };
 
@@ -48,14 +47,22 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     gso: &[Gso::On, Gso::Off],
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
-    certificate_delay: false,
+    certificate_delay: true,
     extras: Extras { perf_loads: &[Load::Bulk, Load::Bidirectional, Load::Requests], ..Extras::NONE },
-    rules: no_rules,
+    rules,
 };
+
+fn rules(settings: &mut Settings, asked: &Asked) -> Result<(), SettingsError> {
+    // What waits is asked in resumed sessions too, which need no certificate.
+    if !settings.certificate_delay.is_zero() && settings.test_case.takes_two_connections() {
+        return Err(asked.refusal("QUICLAB_CERT_DELAY", "0 with resumption and zerortt"));
+    }
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {
-    use quiclab_contract::testing::{assert_not_supported, parse};
+    use quiclab_contract::testing::{assert_not_supported, exit_status, parse};
 
     use super::*;
 
@@ -68,13 +75,11 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_is_refused_and_not_ignored() {
-        let own = [
-            ("QUICLAB_CCA", "bbr2"),
-            ("QUICLAB_PACING", "off"),
-            ("QUICLAB_PACING", "txtime"),
-            ("QUICLAB_HTTP", "h2"),
-            ("QUICLAB_CERT_DELAY", "200"),
-        ];
+        let own =
+            [("QUICLAB_CCA", "bbr2"), ("QUICLAB_PACING", "off"), ("QUICLAB_PACING", "txtime"), ("QUICLAB_HTTP", "h2")];
         assert_not_supported(&SUPPORT, &own);
+        let late = [("TESTCASE", "zerortt"), ("REQUESTS", "https://a/1 https://a/2"), ("QUICLAB_CERT_DELAY", "200")];
+        assert_eq!(exit_status(&SUPPORT, &late), 127);
+        assert_eq!(exit_status(&SUPPORT, &late[2..]), 0);
     }
 }

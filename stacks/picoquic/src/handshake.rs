@@ -1,0 +1,1 @@
+../../contract-handshake/handshake.rs
