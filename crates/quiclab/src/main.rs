@@ -86,7 +86,7 @@ fn main() -> ExitCode {
             Tool::Prepare(arguments) => prepare::prepare(&arguments.resolve()),
             Tool::Kernel(arguments) => match arguments.action {
                 KernelAction::List(of) => kernel::list(&of.stacks.request(), of.output.json),
-                KernelAction::Build(of) => kernel::build(&of.stacks.request(), of.again, of.output.json),
+                KernelAction::Build(of) => kernel::build(&of.stacks.request(), of.kernel, of.again, of.output.json),
             },
             Tool::Completions(arguments) => completion::completions(arguments.shell),
             Tool::Man(arguments) => manual::write(&arguments.folder),

@@ -58,7 +58,7 @@ impl Kernel {
     /// An unknown name, that of a kernel which is not packaged, a missing program, or a package that cannot be had.
     pub fn prepare(cache: &Cache, name: &str) -> Result<Self> {
         if name == PATCHED_KERNEL {
-            bail!("kernel: found {name:?}, which is in no package\nhint: {}", kernel_build::COMMAND);
+            bail!("kernel: found {name:?}, which is in no package\nhint: {}", kernel_build::PACED.command);
         }
         let Some((_, package)) = PACKAGES.iter().find(|(known, _)| *known == name) else {
             bail!("kernel: found {name:?}, expected one of {}", names().join(", "));
@@ -162,26 +162,59 @@ fn extract(package: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Keys of Debian's archive, of the package debian-archive-keyring.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
 /// What the system's package archives hold now. Lists of our own: the system's may be old or empty, and only root may renew
 /// them.
-pub(crate) struct PackageLists(TempDir);
+pub(crate) struct PackageLists {
+    folder: TempDir,
+    /// Whether they are those of a suite alone, whose source is in the folder, and not of the system's archives.
+    of_suite: bool,
+}
 
 impl PackageLists {
     /// Lists in a temporary folder below `within`.
     pub(crate) fn fetch(within: &Path) -> Result<Self> {
-        let folder = tempfile::tempdir_in(within)?;
-        for part in ["lists/partial", "cache/archives/partial"] {
-            fs::create_dir_all(folder.path().join(part))?;
-        }
-        let lists = Self(folder);
-        command::output(lists.command("apt-get").args(["--quiet", "update"]), "apt")
-            .context("asking the package archives of /etc/apt")?;
+        let lists = Self { folder: make_folder(within)?, of_suite: false };
+        lists.update().context("asking the package archives of /etc/apt")?;
         Ok(lists)
+    }
+
+    /// Lists of another suite of Debian, from the same mirror.
+    pub(crate) fn fetch_suite(within: &Path, suite: &str) -> Result<Self> {
+        let system = Self { folder: make_folder(within)?, of_suite: false };
+        let targets = command::output(
+            system.command("apt-get").args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]),
+            "apt",
+        )?;
+        let mirror = mirror_in(&targets).context(
+            "/etc/apt: found no archive whose address ends with /debian\nhint: this kernel's source is Debian's; add a mirror of it",
+        )?;
+        let lists = Self { of_suite: true, ..system };
+        fs::create_dir(lists.folder.path().join("parts"))?;
+        fs::write(lists.folder.path().join("suite.list"), format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"))?;
+        lists.update().with_context(|| format!("asking {mirror} for the suite {suite}"))?;
+        Ok(lists)
+    }
+
+    fn update(&self) -> Result<()> {
+        command::output(self.command("apt-get").args(["--quiet", "update"]), "apt").map(drop)
+    }
+
+    /// Names of packages that begin so.
+    pub(crate) fn names_with(&self, beginning: &str) -> Result<Vec<String>> {
+        let text = command::output(self.command("apt-cache").args(["pkgnames", beginning]), "apt")?;
+        Ok(text.lines().map(str::to_owned).collect())
     }
 
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        let folder = self.0.path().display();
+        let folder = self.folder.path().display();
+        if self.of_suite {
+            command.args(["-o", &format!("Dir::Etc::SourceList={folder}/suite.list")]);
+            command.args(["-o", &format!("Dir::Etc::SourceParts={folder}/parts")]);
+        }
         for option in [
             format!("Dir::State::Lists={folder}/lists"),
             format!("Dir::Cache={folder}/cache"),
@@ -206,6 +239,20 @@ impl PackageLists {
         let mut depended = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
         Ok(depended.find(|name| name.starts_with("linux-image-")).unwrap_or(package).to_owned())
     }
+}
+
+/// A folder with those folders that apt expects.
+fn make_folder(within: &Path) -> Result<TempDir> {
+    let folder = tempfile::tempdir_in(within)?;
+    for part in ["lists/partial", "cache/archives/partial"] {
+        fs::create_dir_all(folder.path().join(part))?;
+    }
+    Ok(folder)
+}
+
+/// The address of Debian's archive among those of the system; not that of its security updates.
+fn mirror_in(targets: &str) -> Option<&str> {
+    targets.lines().map(str::trim).find(|address| address.trim_end_matches('/').ends_with("/debian"))
 }
 
 fn copy_modules(tree: &Path, release: &str, folder: &Path) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The kernel [`PATCHED_KERNEL`]: Debian's source with the patch of paced segmentation offload, in a configuration for guests.
+//! Kernels that are built here, of Debian's source, our patches and our configuration: [`PACED`] and [`UML`].
 //!
 //! Building takes minutes, so it is done only where it is asked for. The same source, patch, configuration and compiler give the same
 //! image, byte for byte, in any folder and on any machine.
@@ -18,29 +18,21 @@ use quiclab_experiment::PATCHED_KERNEL;
 use crate::{
     cache::Cache,
     command, hash,
-    kernel::{Kernel, PackageLists, find_one},
+    kernel::Kernel,
     process::Interrupted,
     stack::is_installed,
 };
 
-/// The command that makes it.
-pub const COMMAND: &str = "quiclab tools kernel build";
-/// Debian's kernel that it is made beside: its source has the same version.
-const STOCK: &str = "6.1";
-/// The Debian package with the source, and the archive in it.
-const SOURCE: &str = "linux-source-6.1";
-/// Version of how it is built.
+mod origin;
+
+use origin::Origin;
+
+/// Version of how they are built.
 const RECIPE: &[u8] = b"1";
-/// Name of the patch in the folder of its sources.
-const PATCH: &str = "udp-segment-pacing-rate.patch";
-/// Name of the file with what differs from `allnoconfig`, in the folder of its sources.
+/// Name of the file with what differs from `allnoconfig`, in the folder of a kernel's sources.
 const CONFIG: &str = "config";
-/// Name of the file in the cache with all that a failed step said.
-const LOG: &str = "build/kernel-6.1-paced.log";
 /// What it was built from, in its folder in the cache.
 const IDENTITY: &str = "identity";
-/// Minutes that building took on two cores with little other work, rounded up.
-const MINUTES_ON_TWO_CORES: usize = 8;
 /// Programs that building needs, with the Debian packages that have them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("make", "make"),
@@ -68,35 +60,102 @@ const BUILT: &[(&str, &str)] = &[
     ("TZ", "UTC"),
 ];
 
-/// What the kernel is made of beside Debian's source.
+/// A kernel that can be built, and in what it differs from the others.
+#[derive(Debug)]
+pub struct Buildable {
+    /// Its name.
+    pub name: &'static str,
+    /// The command that makes it.
+    pub command: &'static str,
+    /// Name of the folder with its patches and its configuration, in `kernel/`.
+    pub folder: &'static str,
+    /// Its patches, in the order in which they apply.
+    patches: &'static [&'static str],
+    /// Where its source comes from.
+    origin: Origin,
+    /// Arguments of every `make`.
+    make: &'static [&'static str],
+    /// What is made, and where it is in the tree then.
+    target: [&'static str; 2],
+    /// What its version says of it behind that of the source.
+    mark: &'static str,
+    /// Minutes that building took on two cores with little other work, rounded up.
+    minutes_on_two_cores: usize,
+}
+
+/// The kernel [`PATCHED_KERNEL`], with paced segmentation offload, for guests of QEMU.
+pub static PACED: Buildable = Buildable {
+    name: PATCHED_KERNEL,
+    command: "quiclab tools kernel build",
+    folder: "patch",
+    patches: &["udp-segment-pacing-rate.patch"],
+    origin: Origin::Stock { kernel: "6.1", package: "linux-source-6.1" },
+    make: &[],
+    target: ["bzImage", "arch/x86/boot/bzImage"],
+    mark: "paced",
+    minutes_on_two_cores: 8,
+};
+
+/// User-Mode Linux in virtual time: a kernel that is a program.
+pub static UML: Buildable = Buildable {
+    name: "uml",
+    command: "quiclab tools kernel build uml",
+    folder: "uml",
+    patches: &["random.patch", "block-device.patch", "clock.patch", "processor.patch"],
+    origin: Origin::Sid { series: "7." },
+    make: &["ARCH=um"],
+    target: ["linux", "linux"],
+    mark: "uml",
+    minutes_on_two_cores: 5,
+};
+
+/// Every kernel that can be built; the first one where none is named.
+pub static BUILDABLE: [&Buildable; 2] = [&PACED, &UML];
+
+impl Buildable {
+    /// Minutes that building takes at most, on this machine without other load.
+    pub fn minutes(&self) -> usize {
+        (2 * self.minutes_on_two_cores).div_ceil(cores())
+    }
+
+    /// Name of the file in the cache with all that a failed step said.
+    fn log(&self) -> String {
+        format!("build/kernel-{}.log", self.name)
+    }
+}
+
+/// What a kernel is made of beside Debian's source.
 #[derive(Clone, Debug)]
 pub struct Recipe {
+    kernel: &'static Buildable,
     folder: PathBuf,
-    patch: Vec<u8>,
+    patches: Vec<Vec<u8>>,
     config: String,
 }
 
 impl Recipe {
-    /// Reads it; `folder` is kernel/patch of this repository.
+    /// Reads what `kernel` is made of; `kernels` is the folder kernel of this repository.
     ///
     /// # Errors
-    /// Where patch or configuration cannot be read.
-    pub fn read(folder: &Path) -> Result<Self> {
+    /// Where a patch or the configuration cannot be read.
+    pub fn read(kernel: &'static Buildable, kernels: &Path) -> Result<Self> {
+        let folder = kernels.join(kernel.folder);
         let read = |name: &str| {
             let path = folder.join(name);
             fs::read(&path).with_context(|| {
                 format!(
-                    "{}: the sources of kernel {PATCHED_KERNEL} are missing\nhint: use the stacks folder of a clone \
-                     of quiclab",
-                    path.display()
+                    "{}: the sources of kernel {} are missing\nhint: use the stacks folder of a clone of quiclab",
+                    path.display(),
+                    kernel.name
                 )
             })
         };
         let config = String::from_utf8(read(CONFIG)?).with_context(|| folder.join(CONFIG).display().to_string())?;
-        Ok(Self { folder: folder.to_path_buf(), patch: read(PATCH)?, config })
+        let patches = kernel.patches.iter().map(|name| read(name)).collect::<Result<_>>()?;
+        Ok(Self { kernel, folder, patches, config })
     }
 
-    /// The kernel that was built of this patch and configuration, whatever the version of the source and of the compiler.
+    /// The kernel that was built of these patches and this configuration, whatever the version of the source and of the compiler.
     pub fn find(&self, cache: &Cache) -> Option<Kernel> {
         let folder = cache.path(&self.cached());
         folder.is_dir().then(|| Kernel::at(folder))
@@ -110,58 +169,55 @@ impl Recipe {
         cache.use_held(&self.cached())?;
         self.find(cache).with_context(|| {
             format!(
-                "kernel: {PATCHED_KERNEL:?} with this patch and configuration is not in the cache\n\
-                 hint: {COMMAND}; it takes up to {} minutes on this machine",
-                minutes()
+                "kernel: {:?} with its patches and configuration is not in the cache\n\
+                 hint: {}; it takes up to {} minutes on this machine",
+                self.kernel.name,
+                self.kernel.command,
+                self.kernel.minutes()
             )
         })
     }
 
-    /// Builds the kernel from the source of the stock kernel's version, unless it has been built so, and says whether it did. `again`
-    /// builds it in any case. `say` is told what is done.
+    /// Builds the kernel unless it has been built so, and says whether it did. `again` builds it in any case. `say` is told what is done.
     ///
     /// # Errors
     /// Missing programs or packages with how to get them, a source that cannot be had or patched, a build that fails, or an interruption,
     /// after which nothing is left.
     pub fn build(&self, cache: &Cache, again: bool, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<(Kernel, bool)> {
+        let kernel = self.kernel;
         let missing = missing_packages();
         if !missing.is_empty() {
             bail!(
-                "building kernel {PATCHED_KERNEL}: packages are missing\nhint: apt-get install {}",
+                "building kernel {}: packages are missing\nhint: apt-get install {}",
+                kernel.name,
                 missing.join(" ")
             );
         }
-        if Kernel::find(cache, STOCK).is_none() {
-            say(&format!("fetching kernel {STOCK}, to use its version"));
-        }
-        let stock = Kernel::prepare(cache, STOCK)?.version()?;
-        let version = stock.split_once(' ').context("the kernel's version has no package name")?.1.to_owned();
-        let [compiler, linker] = [command::version("gcc", "gcc")?, command::version("ld", "binutils")?];
-        let identity = format!("{SOURCE} {version}\n{compiler}\n{linker}\n");
-        let is_current =
-            |folder: &Path| !again && fs::read_to_string(folder.join(IDENTITY)).is_ok_and(|text| text == identity);
+        let wanted = kernel.origin.wanted(cache, say)?;
+        let tools = format!("{}\n{}\n", command::version("gcc", "gcc")?, command::version("ld", "binutils")?);
+        let is_current = |folder: &Path| {
+            let identity = fs::read_to_string(folder.join(IDENTITY)).unwrap_or_default();
+            let Some((source, with)) = identity.split_once('\n') else { return false };
+            !again && with == tools && wanted.as_ref().is_none_or(|wanted| *wanted == source)
+        };
         let made = cache.replace(&self.cached(), is_current, |folder| {
             // Beside the cache's things and not in /tmp, which may be small: unpacked and built it takes some 2 GB.
             let work = cache.scratch("")?;
-            let build = Build { recipe: self, work: work.path(), log: cache.path(LOG), stop, say };
-            let found = build.perform(&version, folder)?;
-            fs::write(folder.join(IDENTITY), &identity).context(IDENTITY)?;
+            let build = Build { recipe: self, work: work.path(), log: cache.path(&kernel.log()), stop, say };
+            let source = build.perform(wanted.as_deref(), folder)?;
+            let identity = format!("{}\n{tools}", wanted.as_deref().unwrap_or(&source));
+            fs::write(folder.join(IDENTITY), identity).context(IDENTITY)?;
             let image = hash::of_file(&folder.join("vmlinuz")).context("vmlinuz")?;
-            fs::write(folder.join("version"), format!("{SOURCE} {found}, paced {}", &image[..16])).context("version")
+            fs::write(folder.join("version"), format!("{source}, {} {}", kernel.mark, &image[..16])).context("version")
         })?;
         Ok((Kernel::at(cache.path(&self.cached())), made))
     }
 
     /// Name in the cache.
     fn cached(&self) -> String {
-        let hasher = hash::Hasher::default().part(RECIPE).part(&self.patch).part(self.config.as_bytes());
-        format!("kernel/{PATCHED_KERNEL}-{}", hasher.short())
+        let hasher = self.patches.iter().fold(hash::Hasher::default().part(RECIPE), |hasher, patch| hasher.part(patch));
+        format!("kernel/{}-{}", self.kernel.name, hasher.part(self.config.as_bytes()).short())
     }
-}
-
-/// Minutes that building takes at most, on this machine without other load.
-pub fn minutes() -> usize {
-    (2 * MINUTES_ON_TWO_CORES).div_ceil(cores())
 }
 
 fn cores() -> usize {
@@ -190,62 +246,52 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Leaves image, configuration and an empty list of modules in `folder`. Returns the version of the source.
-    fn perform(&self, version: &str, folder: &Path) -> Result<String> {
-        let (archive, version) = self.download(version)?;
+    /// Leaves image, configuration and an empty list of modules in `folder`. Returns name and version of the source.
+    fn perform(&self, wanted: Option<&str>, folder: &Path) -> Result<String> {
+        let Recipe { kernel, .. } = self.recipe;
+        let (archive, source) = self.download(&kernel.origin, wanted)?;
+        let package = source.split(' ').next().unwrap_or_default();
         (self.say)("unpacking the source");
         let unpacked = self.work.join("package");
         self.run(Command::new("dpkg-deb").arg("-x").arg(&archive).arg(&unpacked), "dpkg")?;
         fs::remove_file(&archive).with_context(|| archive.display().to_string())?;
-        let tar = unpacked.join(format!("usr/src/{SOURCE}.tar.xz"));
+        let tar = unpacked.join(format!("usr/src/{package}.tar.xz"));
         self.run(Command::new("tar").arg("-xf").arg(&tar).arg("-C").arg(self.work), "tar xz-utils")?;
-        let tree = self.work.join(SOURCE);
+        let tree = self.work.join(package);
         (self.say)("patching and configuring");
-        let patch = fs::canonicalize(self.recipe.folder.join(PATCH))?;
-        self.run(Command::new("patch").args(["--strip=1", "--input"]).arg(patch).current_dir(&tree), "patch")
-            .with_context(|| format!("{PATCH} does not apply to {SOURCE} {version}"))?;
+        for name in kernel.patches {
+            let patch = fs::canonicalize(self.recipe.folder.join(name))?;
+            self.run(Command::new("patch").args(["--strip=1", "--input"]).arg(patch).current_dir(&tree), "patch")
+                .with_context(|| format!("{name} does not apply to {source}"))?;
+        }
         let wanted = self.work.join(CONFIG);
         fs::write(&wanted, &self.recipe.config)?;
         self.run(
-            make(&tree).arg(format!("KCONFIG_ALLCONFIG={}", wanted.display())).arg("allnoconfig"),
+            self.make(&tree).arg(format!("KCONFIG_ALLCONFIG={}", wanted.display())).arg("allnoconfig"),
             "make gcc flex bison",
         )?;
         let resolved = fs::read_to_string(tree.join(".config")).context(".config")?;
         let lost = lost(&self.recipe.config, &resolved);
         if !lost.is_empty() {
             bail!(
-                "{}: found options that {SOURCE} {version} does not accept: {}\nhint: an option that they depend on \
-                 is missing",
+                "{}: found options that {source} does not accept: {}\nhint: an option that they depend on is missing",
                 self.recipe.folder.join(CONFIG).display(),
                 lost.join(", ")
             );
         }
-        (self.say)(&format!("building; up to {} minutes on this machine, more if it is busy", minutes()));
-        self.run(make(&tree).arg(format!("-j{}", cores())).arg("bzImage"), "make gcc binutils bc libelf-dev")?;
-        fs::copy(tree.join("arch/x86/boot/bzImage"), folder.join("vmlinuz")).context("bzImage")?;
+        (self.say)(&format!("building; up to {} minutes on this machine, more if it is busy", kernel.minutes()));
+        let [target, image] = kernel.target;
+        self.run(self.make(&tree).arg(format!("-j{}", cores())).arg(target), "make gcc binutils bc libelf-dev")?;
+        fs::copy(tree.join(image), folder.join("vmlinuz")).context(image)?;
         fs::write(folder.join(CONFIG), resolved).context(CONFIG)?;
         fs::write(folder.join("modules.list"), "").context("modules.list")?;
-        Ok(version)
+        Ok(source)
     }
 
-    /// Downloads the source of this version, or else of the newest that the archives have. Returns the package and its version.
-    fn download(&self, version: &str) -> Result<(PathBuf, String)> {
-        (self.say)(&format!("downloading {SOURCE} {version} (140 MB)"));
-        let lists = PackageLists::fetch(self.work)?;
-        let get = |what: &str| {
-            self.run(lists.command("apt-get").args(["download", what]).current_dir(self.work), "apt")
-                .with_context(|| format!("downloading {what}"))
-        };
-        if let Err(error) = get(&format!("{SOURCE}={version}")) {
-            if error.downcast_ref() == Some(&Interrupted::ByRequest) {
-                return Err(error);
-            }
-            (self.say)(&format!("the package archives have no {SOURCE} {version}; using the newest version"));
-            get(SOURCE)?;
-        }
-        let archive = find_one(self.work, |name| name.ends_with(".deb"))?;
-        let found = command::run("dpkg-deb", &["-f".as_ref(), archive.as_os_str(), "Version".as_ref()], "dpkg")?;
-        Ok((archive, found.trim().to_owned()))
+    fn make(&self, tree: &Path) -> Command {
+        let mut make = undisturbed("make");
+        make.arg("-C").arg(tree).args(self.recipe.kernel.make);
+        make
     }
 
     /// Runs a step; what it says goes to the log, of which the end is shown where it fails.
@@ -261,7 +307,8 @@ impl Build<'_> {
             fs::create_dir_all(self.log.parent().unwrap_or(self.work))?;
             fs::copy(&path, &self.log).with_context(|| self.log.display().to_string())?;
             bail!(
-                "building kernel {PATCHED_KERNEL}: {} failed with {status}:\n{}\nhint: the full output is in {}",
+                "building kernel {}: {} failed with {status}:\n{}\nhint: the full output is in {}",
+                self.recipe.kernel.name,
                 step.get_program().to_string_lossy(),
                 command::tail(&said),
                 self.log.display()
@@ -269,12 +316,6 @@ impl Build<'_> {
         }
         Ok(())
     }
-}
-
-fn make(tree: &Path) -> Command {
-    let mut make = undisturbed("make");
-    make.arg("-C").arg(tree);
-    make
 }
 
 /// A command with nothing of the caller's environment but where programs are: flags and job servers of other builds would change this one.
@@ -302,27 +343,48 @@ fn lost<'a>(wanted: &'a str, resolved: &str) -> Vec<&'a str> {
 mod tests {
     use super::*;
 
-    /// kernel/patch of this repository.
+    fn recipe_of(kernel: &'static Buildable) -> Recipe {
+        Recipe::read(kernel, &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel")).unwrap()
+    }
+
     fn recipe() -> Recipe {
-        Recipe::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/patch")).unwrap()
+        recipe_of(&PACED)
     }
 
     #[test]
     fn what_is_not_built_is_told_with_the_command_that_builds_it() {
         let folder = tempfile::tempdir().unwrap();
-        let error = recipe().built(&Cache::at(folder.path().to_path_buf())).unwrap_err().to_string();
-        assert!(error.contains("\"6.1-paced\"") && error.contains("hint: quiclab tools kernel build"), "{error}");
+        for (kernel, name, hint) in
+            [(&PACED, "\"6.1-paced\"", "hint: quiclab tools kernel build;"), (&UML, "\"uml\"", "kernel build uml;")]
+        {
+            let recipe = recipe_of(kernel);
+            let error = recipe.built(&Cache::at(folder.path().to_path_buf())).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(hint), "{error}");
+        }
     }
 
     #[test]
     fn another_patch_or_configuration_is_another_kernel() {
         let recipe = recipe();
         let mut patched = recipe.clone();
-        patched.patch.push(b'\n');
+        patched.patches[0].push(b'\n');
         let mut configured = recipe.clone();
         configured.config.push('\n');
         let names = [recipe, patched, configured].map(|recipe| recipe.cached());
         assert!(names[0] != names[1] && names[0] != names[2] && names[1] != names[2], "{names:?}");
+    }
+
+    #[test]
+    fn every_patch_of_a_kernel_s_folder_is_applied() {
+        for kernel in BUILDABLE {
+            let folder = recipe_of(kernel).folder;
+            let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut patches = names.filter(|name| name.ends_with(".patch")).collect::<Vec<_>>();
+            let mut applied = kernel.patches.to_vec();
+            patches.sort();
+            applied.sort_unstable();
+            assert_eq!(patches, applied, "{}", folder.display());
+        }
     }
 
     #[test]

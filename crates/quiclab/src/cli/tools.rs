@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{
+    Args, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use quiclab_testbed::vm::kernel_build::{BUILDABLE, Buildable, PACED};
 
 use super::{
     help::CompletionsArguments,
@@ -26,7 +30,7 @@ pub enum Tool {
     Perform(PerformArguments),
     /// Fetch the kernel and build the guest image and the stacks, without running anything; or take them from an archive
     Prepare(PrepareArguments),
-    /// List the guest kernels, or build the one with paced segmentation offload
+    /// List the guest kernels, or build one: with paced segmentation offload, or User-Mode Linux in virtual time
     Kernel(KernelArguments),
     /// Print a script that completes verbs, settings and values in a shell
     Completions(CompletionsArguments),
@@ -48,7 +52,7 @@ pub struct KernelArguments {
 pub enum KernelAction {
     /// Print the kernels that experiments can choose, and which of them are in the cache
     List(KernelListArguments),
-    /// Build kernel 6.1-paced from Debian's source with the patch in kernel/patch; takes some minutes
+    /// Build a kernel from Debian's source with our patches; takes some minutes
     Build(KernelBuildArguments),
 }
 
@@ -64,6 +68,9 @@ pub struct KernelListArguments {
 /// Arguments of `quiclab tools kernel build`.
 #[derive(Debug, Args)]
 pub struct KernelBuildArguments {
+    /// Which one: 6.1-paced has paced segmentation offload (kernel/patch), uml is User-Mode Linux in virtual time (kernel/uml)
+    #[arg(value_name = "KERNEL", default_value = "6.1-paced", value_parser = buildable())]
+    pub kernel: &'static Buildable,
     /// Build it even if the cache has it from the same source, patch, configuration and compiler
     #[arg(long)]
     pub again: bool,
@@ -71,6 +78,12 @@ pub struct KernelBuildArguments {
     pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Takes the name of a kernel that can be built.
+fn buildable() -> impl TypedValueParser<Value = &'static Buildable> {
+    PossibleValuesParser::new(BUILDABLE.map(|kernel| kernel.name))
+        .map(|name| BUILDABLE.into_iter().find(|kernel| kernel.name == name).unwrap_or(&PACED))
 }
 
 /// Arguments of `quiclab tools man`.

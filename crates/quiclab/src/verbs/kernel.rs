@@ -8,8 +8,8 @@ use quiclab_testbed::{
     stack_store::StackRequest,
     vm::{
         kernel::{self, Kernel},
-        kernel_build::COMMAND,
-        testbed::paced_kernel,
+        kernel_build::{Buildable, PACED},
+        testbed::recipe,
     },
 };
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub fn list(stacks: &StackRequest, as_json: bool) -> Result<u8> {
     let mut rows = Vec::new();
     for name in kernel::names() {
         let (found, command) = match name {
-            PATCHED_KERNEL => (paced_kernel(&laboratory.stack_store)?.find(&laboratory.stack_store.cache), COMMAND),
+            PATCHED_KERNEL => (recipe(&laboratory.stack_store, &PACED)?.find(&laboratory.stack_store.cache), PACED.command),
             _ => (Kernel::find(&laboratory.stack_store.cache, name), "quiclab run"),
         };
         let version = found.map(|kernel| kernel.version()).transpose()?;
@@ -56,15 +56,16 @@ pub fn list(stacks: &StackRequest, as_json: bool) -> Result<u8> {
     Ok(0)
 }
 
-/// Builds the patched kernel, unless the cache has it; `again` builds it even then.
+/// Builds a kernel, unless the cache has it; `again` builds it even then.
 ///
 /// # Errors
 /// A missing program or source, or a build that fails.
-pub fn build(stacks: &StackRequest, again: bool, as_json: bool) -> Result<u8> {
+pub fn build(stacks: &StackRequest, kernel: &'static Buildable, again: bool, as_json: bool) -> Result<u8> {
     let laboratory = open(stacks, signals::stop_flag()?)?;
     let start = Instant::now();
-    let say = |text: &str| status!("quiclab: kernel {PATCHED_KERNEL}: {text}");
-    let (kernel, built) = paced_kernel(&laboratory.stack_store)?.build(
+    let name = kernel.name;
+    let say = |text: &str| status!("quiclab: kernel {name}: {text}");
+    let (kernel, built) = recipe(&laboratory.stack_store, kernel)?.build(
         &laboratory.stack_store.cache,
         again,
         &laboratory.stack_store.stop,
@@ -72,11 +73,11 @@ pub fn build(stacks: &StackRequest, again: bool, as_json: bool) -> Result<u8> {
     )?;
     let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());
     if as_json {
-        let row = json!({ "kernel": PATCHED_KERNEL, "version": version, "built": built, "seconds": seconds });
+        let row = json!({ "kernel": name, "version": version, "built": built, "seconds": seconds });
         output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
     } else {
         let what = if built { format!("built in {seconds:.0} s") } else { "already in the cache".to_owned() };
-        output::print(&format!("{PATCHED_KERNEL}: {what}: {version}\n"))?;
+        output::print(&format!("{name}: {what}: {version}\n"))?;
     }
     Ok(0)
 }

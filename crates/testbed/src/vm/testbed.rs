@@ -14,7 +14,7 @@ use quiclab_experiment::{
 use quiclab_units::{ByteCount, Rate};
 
 use super::{
-    agent::agent, kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, path,
+    agent::agent, kernel::Kernel, kernel_build::{Buildable, PACED, Recipe}, kernel_module::with_modules, machine::qemu_version, path,
     run::Vm, state::Guest,
 };
 use crate::{
@@ -152,7 +152,7 @@ fn make_guest(stack_store: &StackStore, run: &Run) -> Result<Vm> {
 /// As [`Kernel::prepare`], and [`Recipe::built`] for the one that is built only where it is asked for.
 pub fn kernel(stack_store: &StackStore, name: &str) -> Result<Kernel> {
     if name == PATCHED_KERNEL {
-        return paced_kernel(stack_store)?.built(&stack_store.cache);
+        return recipe(stack_store, &PACED)?.built(&stack_store.cache);
     }
     if Kernel::find(&stack_store.cache, name).is_none() {
         stack_store.say(&format!("fetching kernel {name} from the package archive (once)"));
@@ -160,12 +160,12 @@ pub fn kernel(stack_store: &StackStore, name: &str) -> Result<Kernel> {
     Kernel::prepare(&stack_store.cache, name)
 }
 
-/// What the kernel with paced segmentation offload is made of.
+/// What a kernel is made of that is built here.
 ///
 /// # Errors
 /// As [`Recipe::read`].
-pub fn paced_kernel(stack_store: &StackStore) -> Result<Recipe> {
-    Recipe::read(&kernels(stack_store).join("patch"))
+pub fn recipe(stack_store: &StackStore, kernel: &'static Buildable) -> Result<Recipe> {
+    Recipe::read(kernel, &kernels(stack_store))
 }
 
 fn kernels(stack_store: &StackStore) -> PathBuf {
