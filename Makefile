@@ -276,6 +276,11 @@ kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation of
 test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which make test skips: 5 minutes, and the time to build it
 	$(QUICLAB_IT) -- --ignored paced:: kernel::
 
+.PHONY: test-uml
+test-uml: kernel-setup build ## build kernel uml, boot it a dozen times beside load and compare: 5 minutes on 2 cores
+	$(QUICLAB) tools kernel build uml
+	cargo test --release -p quiclab-testbed --test it uml_kernel:: -- --ignored
+
 .PHONY: test-hosts
 test-hosts: test-setup build ## the tests of runs between hosts over ssh, which make test skips without root and openssh-server
 	$(QUICLAB_IT) hosts -- --include-ignored --nocapture

@@ -26,6 +26,7 @@ pub const PAGES: &[Page] = pages![
     "concepts/simulator.md",
     "concepts/stacks-in-the-simulator.md",
     "concepts/trust.md",
+    "concepts/uml-kernel.md",
     "concepts/virtual-testbed.md",
     "reference/ab.md",
     "reference/agent.md",

@@ -183,7 +183,8 @@ impl PackageLists {
 
     /// Lists of another suite of Debian, from the same mirror.
     pub(crate) fn fetch_suite(within: &Path, suite: &str) -> Result<Self> {
-        let system = Self { folder: make_folder(within)?, of_suite: false };
+        // apt tells the addresses of those lists only that it has.
+        let system = Self::fetch(within)?;
         let targets = command::output(
             system.command("apt-get").args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]),
             "apt",
@@ -193,7 +194,10 @@ impl PackageLists {
         )?;
         let lists = Self { of_suite: true, ..system };
         fs::create_dir(lists.folder.path().join("parts"))?;
-        fs::write(lists.folder.path().join("suite.list"), format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"))?;
+        fs::write(
+            lists.folder.path().join("suite.list"),
+            format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"),
+        )?;
         lists.update().with_context(|| format!("asking {mirror} for the suite {suite}"))?;
         Ok(lists)
     }

@@ -15,13 +15,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::PATCHED_KERNEL;
 
-use crate::{
-    cache::Cache,
-    command, hash,
-    kernel::Kernel,
-    process::Interrupted,
-    stack::is_installed,
-};
+use crate::{cache::Cache, command, hash, kernel::Kernel, process::Interrupted, stack::is_installed};
 
 mod origin;
 
@@ -187,11 +181,7 @@ impl Recipe {
         let kernel = self.kernel;
         let missing = missing_packages();
         if !missing.is_empty() {
-            bail!(
-                "building kernel {}: packages are missing\nhint: apt-get install {}",
-                kernel.name,
-                missing.join(" ")
-            );
+            bail!("building kernel {}: packages are missing\nhint: apt-get install {}", kernel.name, missing.join(" "));
         }
         let wanted = kernel.origin.wanted(cache, say)?;
         let tools = format!("{}\n{}\n", command::version("gcc", "gcc")?, command::version("ld", "binutils")?);

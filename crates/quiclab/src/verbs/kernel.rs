@@ -42,7 +42,9 @@ pub fn list(stacks: &StackRequest, as_json: bool) -> Result<u8> {
     let mut rows = Vec::new();
     for name in kernel::names() {
         let (found, command) = match name {
-            PATCHED_KERNEL => (recipe(&laboratory.stack_store, &PACED)?.find(&laboratory.stack_store.cache), PACED.command),
+            PATCHED_KERNEL => {
+                (recipe(&laboratory.stack_store, &PACED)?.find(&laboratory.stack_store.cache), PACED.command)
+            }
             _ => (Kernel::find(&laboratory.stack_store.cache, name), "quiclab run"),
         };
         let version = found.map(|kernel| kernel.version()).transpose()?;

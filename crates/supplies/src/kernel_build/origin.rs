@@ -15,7 +15,7 @@ use crate::{
 /// The package with the source of a kernel.
 #[derive(Debug)]
 pub(super) enum Origin {
-    /// Of the same version as the stock kernel `kernel` in the cache, from the system's own archives.
+    /// A package of the same version as the stock kernel `kernel` in the cache, from the system's own archives.
     Stock {
         /// Name of the stock kernel.
         kernel: &'static str,
@@ -61,7 +61,7 @@ impl Build<'_> {
             }
         };
         let version = wanted.and_then(|wanted| wanted.split_once(' ')).map(|(_, version)| version);
-        (self.say)(&format!("downloading {package} {} (some 150 MB)", version.unwrap_or_default()));
+        (self.say)(&format!("downloading {} (some 150 MB)", wanted.unwrap_or(&package)));
         let get = |what: &str| {
             self.run(lists.command("apt-get").args(["download", what]).current_dir(self.work), "apt")
                 .with_context(|| format!("downloading {what}"))
@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn the_newest_source_is_that_of_the_largest_number() {
-        let names = ["linux-source-7.9", "linux-source-7.10", "linux-source-6.12", "linux-source-7.2-rt", "linux-source"];
+        let names =
+            ["linux-source-7.9", "linux-source-7.10", "linux-source-6.12", "linux-source-7.2-rt", "linux-source"];
         let names = names.map(str::to_owned);
         assert_eq!(newest(&names, "7.").as_deref(), Some("linux-source-7.10"));
         assert_eq!(newest(&names, "8."), None);

@@ -14,8 +14,14 @@ use quiclab_experiment::{
 use quiclab_units::{ByteCount, Rate};
 
 use super::{
-    agent::agent, kernel::Kernel, kernel_build::{Buildable, PACED, Recipe}, kernel_module::with_modules, machine::qemu_version, path,
-    run::Vm, state::Guest,
+    agent::agent,
+    kernel::Kernel,
+    kernel_build::{Buildable, PACED, Recipe},
+    kernel_module::with_modules,
+    machine::qemu_version,
+    path,
+    run::Vm,
+    state::Guest,
 };
 use crate::{
     built_stacks::BuiltStacks,

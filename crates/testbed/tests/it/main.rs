@@ -5,3 +5,4 @@ use quiclab_testbed::hash;
 
 mod fuzz_corpus;
 mod oci_corpus;
+mod uml_kernel;
