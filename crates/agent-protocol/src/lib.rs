@@ -16,6 +16,7 @@ pub mod network;
 pub mod orders;
 pub mod places;
 pub mod probe;
+pub mod profile;
 pub mod report;
 pub mod results;
 pub mod ring;

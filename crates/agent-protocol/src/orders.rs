@@ -46,6 +46,10 @@ pub struct Orders {
     /// How what the hosts do is sampled; `None`: not at all, as where time is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// CPU time of an endpoint between two samples of where it is; `None`: no samples. What runs on other CPUs than the first
+    /// is not sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_period_ns: Option<u64>,
 }
 
 /// CPUs by the kernel's numbers; empty lists leave it to the kernel.

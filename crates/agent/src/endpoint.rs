@@ -10,7 +10,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    thread::sleep,
+    thread::{self, sleep},
     time::{Duration, Instant},
 };
 
@@ -32,7 +32,11 @@ use quiclab_agent_protocol::{
 };
 use quiclab_sandbox::Filter;
 
-use crate::{namespace::Namespace, root::Root};
+use crate::{
+    namespace::Namespace,
+    profile::{self, Profiler},
+    root::Root,
+};
 
 /// How often to look whether processes are gone.
 const POLL: Duration = Duration::from_millis(2);
@@ -41,6 +45,7 @@ const POLL: Duration = Duration::from_millis(2);
 pub struct Endpoint {
     child: Child,
     watch: OwnedFd,
+    profiler: Option<Profiler>,
 }
 
 /// What came first.
@@ -59,7 +64,7 @@ pub enum First {
 impl Endpoint {
     /// Starts `program` in the network `namespace`, in the sandbox of `root`, with its output in its folder of logs. Its timers may be
     /// late by `timer_slack_ns`. It
-    /// runs on `cpus`, or anywhere if there are none.
+    /// runs on `cpus`, or anywhere if there are none. Where its CPU time goes is sampled each `profile_period_ns` of it, if that is some.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
@@ -67,6 +72,7 @@ impl Endpoint {
         program: &Program,
         timer_slack_ns: u64,
         cpus: &[u32],
+        profile_period_ns: Option<u64>,
         namespace: &Namespace,
         root: &Root,
     ) -> Result<Self> {
@@ -112,8 +118,22 @@ impl Endpoint {
         // SAFETY: between fork and exec the closure makes system calls and allocates nothing.
         unsafe { command.pre_exec(enter) };
         // The child inherits its namespaces: entering these here and coming back needs no work between fork and exec.
-        let start = || command.spawn().with_context(|| format!("starting {executable}"));
-        let child = namespace.inside(|| sandbox.among_processes(start))?;
+        let mut start = || {
+            let spawn = || command.spawn().with_context(|| format!("starting {executable}"));
+            namespace.inside(|| sandbox.among_processes(spawn))
+        };
+        let (child, profiler) = match profile_period_ns {
+            None => (start()?, None),
+            Some(period_ns) => {
+                // What is sampled follows from the thread that starts it: the next endpoint must not come from the same.
+                let mut sampled = || -> Result<_> {
+                    let profiler = Profiler::of_this_thread(period_ns).context("perf_event_open")?;
+                    Ok((start()?, Some(profiler)))
+                };
+                let joined = thread::scope(|scope| scope.spawn(&mut sampled).join());
+                joined.map_err(|_| anyhow::anyhow!("the thread that starts {executable} panicked"))??
+            }
+        };
         // SAFETY: plain system call; the child is ours and not yet reaped.
         let watch = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
         if watch < 0 {
@@ -121,7 +141,7 @@ impl Endpoint {
         }
         // SAFETY: the descriptor is new and ours.
         let watch = unsafe { OwnedFd::from_raw_fd(watch as i32) };
-        Ok(Self { child, watch })
+        Ok(Self { child, watch, profiler })
     }
 
     /// Waits until this endpoint or `other` ends, or `path` becomes readable, at most for `timeout_ns`.
@@ -192,6 +212,9 @@ impl Endpoint {
         end.processes_left = sandbox.count_processes().context("looking for processes left behind")?;
         sandbox.end_processes()?;
         end.stray_files = root.stray_files();
+        if let Some(profiler) = self.profiler.take() {
+            profile::write(&profiler.finish(root)?, root).context("the profile of CPU time")?;
+        }
         Ok(end)
     }
 

@@ -13,6 +13,7 @@ use quiclab_agent_protocol::{
     activity::ACTIVITY,
     orders::Orders,
     places::{DOWNLOADS, OUTPUTS},
+    profile::PROFILE,
     slot::MOST_LOGS,
 };
 
@@ -31,8 +32,8 @@ const LONGEST_NAMES: usize = 100 << 10;
 const LONGEST_NAME: usize = 1024;
 /// Most files that are even looked at.
 const MOST_FILES: usize = 100_000;
-/// Written by the contract, and kept before other files.
-const FIRST: [&str; 2] = ["keys.log", "planned.csv"];
+/// Written by the contract or by the agent, and kept before other files.
+const FIRST: [&str; 3] = ["keys.log", "planned.csv", PROFILE];
 
 /// A file to hand over.
 #[derive(Debug, PartialEq, Eq)]

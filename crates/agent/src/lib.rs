@@ -27,6 +27,7 @@ pub mod namespace;
 pub mod netlink;
 mod packet_socket;
 pub mod probe;
+pub mod profile;
 pub mod qdisc;
 pub mod root;
 pub mod run;

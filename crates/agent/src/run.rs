@@ -196,8 +196,9 @@ impl Running<'_> {
             }
         }
         let slack_ns = orders.timer_slack_ns;
-        let server =
-            Endpoint::start(&orders.server, slack_ns, &orders.cpus.server, &self.topology.server, self.roots.server)?;
+        let (cpus, period_ns) = (&orders.cpus.server, orders.profile_period_ns);
+        let network = &self.topology.server;
+        let server = Endpoint::start(&orders.server, slack_ns, cpus, period_ns, network, self.roots.server)?;
         let mut events = Events::default();
         if orders.sampling.is_some() {
             events.attach(ROLES[0], server.process());
@@ -228,8 +229,9 @@ impl Running<'_> {
         let used_before = self.hooks.meter().used()?;
         let start = Instant::now();
         let slack_ns = self.orders.timer_slack_ns;
-        let cpus = &self.orders.cpus.client;
-        let client = Endpoint::start(&self.orders.client, slack_ns, cpus, &self.topology.client, self.roots.client)?;
+        let (cpus, period_ns) = (&self.orders.cpus.client, self.orders.profile_period_ns);
+        let network = &self.topology.client;
+        let client = Endpoint::start(&self.orders.client, slack_ns, cpus, period_ns, network, self.roots.client)?;
         if let Some(Ok(sampler)) = &sampler {
             sampler.watch_client(client.process());
         }

@@ -42,6 +42,7 @@ fn orders() -> Orders {
         log_limit_bytes: 10_000,
         cpus: Default::default(),
         sampling: None,
+        profile_period_ns: None,
         cross_traffic: None,
     }
 }

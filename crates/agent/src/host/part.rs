@@ -368,7 +368,7 @@ impl<'a> Running<'a> {
         if program.awaits_simulator {
             simulator::answer(&namespace.network)?;
         }
-        Endpoint::start(program, self.part.orders.timer_slack_ns, &[], &namespace.network, &namespace.root)
+        Endpoint::start(program, self.part.orders.timer_slack_ns, &[], None, &namespace.network, &namespace.root)
     }
 
     fn listen(&mut self) -> Result<Readiness> {

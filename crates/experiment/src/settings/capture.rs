@@ -24,6 +24,9 @@ section! {
         /// true makes the endpoints write qlog if they can; this takes time and changes what they send (in one test 495
         /// drops instead of 718), except in the simulator: compare such runs only with each other
         qlog: bool = false, takes Flag;
+        /// true samples both endpoints' CPU time by function (server/profile.json, client/profile.json); each sample takes
+        /// time and so moves packets slightly: compare such runs only with each other
+        profile: bool = false, takes Flag, neutral false, on [Vm];
         /// bytes to keep of each packet at the sender's tap
         snaplen: Option<ByteCount> = None, takes size().at_least(SHORTEST_SNAP).at_most(LONGEST_SNAP).or("full"),
             neutral None;

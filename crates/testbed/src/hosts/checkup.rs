@@ -182,5 +182,6 @@ fn no_orders() -> Orders {
         cpus: Default::default(),
         cross_traffic: None,
         sampling: None,
+        profile_period_ns: None,
     }
 }

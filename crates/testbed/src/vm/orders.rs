@@ -20,6 +20,8 @@ use crate::{
 
 /// How long a server may take until it listens, in virtual time. Slow ones take some seconds.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(60);
+/// CPU time between two samples of where an endpoint is. A transfer of 1 MiB takes some tens of milliseconds.
+const PROFILE_PERIOD: Duration = Duration::from_micros(100);
 
 /// Everything the agent needs to know of a run between a server and a client of these stacks over `network`, where each may log as much
 /// as `log_limit`.
@@ -63,6 +65,7 @@ pub fn of_run(
         log_limit_bytes: log_limit.as_bytes(),
         cpus: Default::default(),
         sampling: None,
+        profile_period_ns: settings.tap.profile.then_some(PROFILE_PERIOD.as_nanos()),
         cross_traffic: cross_traffic(run),
     })
 }

@@ -80,6 +80,7 @@ pub fn orders(server: &str, client: &str) -> Orders {
         log_limit_bytes: 1 << 24,
         cpus: Default::default(),
         sampling: None,
+        profile_period_ns: None,
         cross_traffic: None,
     }
 }

@@ -44,6 +44,7 @@ fn orders() -> Orders {
         log_limit_bytes: 40 << 20,
         cpus: Default::default(),
         sampling: None,
+        profile_period_ns: None,
         cross_traffic: None,
     }
 }
