@@ -93,7 +93,14 @@ impl Profiler {
         let (this_thread, first_cpu, no_group) = (0, 0, -1);
         // SAFETY: the attributes outlive the call and have the length that they tell.
         let event = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, this_thread, first_cpu, no_group, CLOSE_ON_EXEC)
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                &raw const attributes,
+                this_thread,
+                first_cpu,
+                no_group,
+                CLOSE_ON_EXEC,
+            )
         };
         if event < 0 {
             return Err(io::Error::last_os_error());
@@ -102,8 +109,9 @@ impl Profiler {
         let event = unsafe { OwnedFd::from_raw_fd(event as i32) };
         let length = NonZeroUsize::MIN.saturating_add(PAGE + RING_BYTES - 1);
         // SAFETY: a new mapping, which nothing else knows.
-        let memory =
-            unsafe { mmap(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED, &event, 0) }?;
+        let memory = unsafe {
+            mmap(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED, &event, 0)
+        }?;
         Ok(Self { event, memory, period_ns })
     }
 
@@ -115,7 +123,8 @@ impl Profiler {
         let mut count = [0; 8];
         nix::unistd::read(&self.event, &mut count).context("reading the counter of CPU time")?;
         let sampled = samples::read(self.records());
-        let mut profile = Profile { period_ns: self.period_ns, cpu_ns: u64::from_ne_bytes(count), ..Profile::default() };
+        let mut profile =
+            Profile { period_ns: self.period_ns, cpu_ns: u64::from_ne_bytes(count), ..Profile::default() };
         if sampled.lost > 0 || self.records().len() + PAGE > RING_BYTES {
             profile.notes.push(format!(
                 "the room for samples was full: those at the end are missing (at least {}); hint: a shorter transfer",

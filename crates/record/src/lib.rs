@@ -28,6 +28,7 @@ mod migrate;
 mod models;
 mod nanoseconds;
 mod observed;
+mod profile;
 mod record;
 mod records;
 mod replace;
@@ -49,7 +50,8 @@ pub use observed::{
     CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Outcome, PathSeen, ProcessEnd, StampsSeen,
     TapRole, TapSeen,
 };
-pub use quiclab_agent_protocol::stage::StageSeen;
+pub use profile::profiles;
+pub use quiclab_agent_protocol::{profile::Profile, stage::StageSeen};
 pub use record::{Record, read_observed};
 pub use records::{ASIDE, Draft, Records, key, link_below};
 pub use replace::put_in_place;

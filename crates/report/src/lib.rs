@@ -32,6 +32,7 @@ mod page;
 mod path_summary;
 mod phases;
 mod plot;
+mod profile;
 mod quantiles;
 mod quantity;
 mod ranking;
@@ -75,6 +76,7 @@ pub use look::{LookPacket, LookTransfer, render_look_html};
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use packet_summary::{OverTime, PacketSummary};
 pub use path_summary::{DropSummary, Mover, PathSummary, StageSummary};
+pub use profile::{Profiles, profiles_in_words};
 pub use scan::{ScanReport, ScanReportRow, render_scan_figures, render_scan_html, render_scan_markdown};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,

@@ -6,11 +6,14 @@ use quiclab_agent_protocol::profile::Profile;
 use quiclab_units::shown;
 use serde_json::{Value, json};
 
+/// Profiles of endpoints, by role.
+pub type Profiles = [(&'static str, Profile)];
+
 /// Functions that the terminal shows of each endpoint.
 const MOST_SHOWN: usize = 10;
 
 /// Lines for the terminal: a heading for each endpoint, and its functions with most samples.
-pub fn profiles_in_words(profiles: &[(&str, Profile)]) -> String {
+pub fn profiles_in_words(profiles: &Profiles) -> String {
     let mut text = String::new();
     for (role, profile) in profiles {
         let _ = writeln!(
@@ -42,8 +45,12 @@ pub fn profiles_in_words(profiles: &[(&str, Profile)]) -> String {
 }
 
 /// One JSON object with all functions by endpoint.
-pub(crate) fn profiles_as_json(profiles: &[(&str, Profile)]) -> Value {
-    profiles.iter().map(|(role, profile)| ((*role).to_owned(), json!(profile))).collect::<serde_json::Map<_, _>>().into()
+pub(crate) fn profiles_as_json(profiles: &Profiles) -> Value {
+    profiles
+        .iter()
+        .map(|(role, profile)| ((*role).to_owned(), json!(profile)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 fn sampled_ns(profile: &Profile, samples: u64) -> u64 {

@@ -7,7 +7,12 @@ use quiclab_metrics::{Evidence, Verdict, Verdicts, judge, verdict_rules};
 use quiclab_units::shown;
 use serde_json::json;
 
-use crate::{groups::Group, markdown::text::escaped, terminal::paragraph::paragraphs};
+use crate::{
+    groups::Group,
+    markdown::text::escaped,
+    profile::{Profiles, profiles_as_json},
+    terminal::paragraph::paragraphs,
+};
 
 /// Above the numbers of a page. `page`: where packets are shown, empty for this page, `None`: nowhere;
 /// `start_ns`: the sender's first packet on that page; `of`: the letter of the transfer on a page of two.
@@ -85,9 +90,16 @@ pub fn verdicts_in_words(name: &str, verdicts: &Verdicts, width: Option<u16>) ->
     paragraphs(&text, width)
 }
 
-/// One JSON object: by transfer, what rules found and why others were not applied.
-pub fn verdicts_as_json<'a>(transfers: impl Iterator<Item = (&'a str, &'a Verdicts)>) -> String {
-    let all: Vec<_> = transfers.map(|(name, verdicts)| json!({ "name": name, "verdicts": verdicts })).collect();
+/// One JSON object: by transfer, what rules found and why others were not applied, and CPU time by function where that was sampled.
+pub fn verdicts_as_json<'a>(transfers: impl Iterator<Item = (&'a str, &'a Verdicts, &'a Profiles)>) -> String {
+    let one = |(name, verdicts, profiles): (&str, &Verdicts, &Profiles)| {
+        let mut one = json!({ "name": name, "verdicts": verdicts });
+        if !profiles.is_empty() {
+            one["profiles"] = profiles_as_json(profiles);
+        }
+        one
+    };
+    let all: Vec<_> = transfers.map(one).collect();
     // Strings, numbers and vectors of them alone.
     let text = serde_json::to_string_pretty(&json!({ "schema": 1, "transfers": all }));
     text.expect("verdicts hold only what JSON can say") + "\n"

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, fs::File};
 
 use anyhow::{Context, Result};
-use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, ObjectSymbolTable as _, ReadCache, ReadRef, SymbolKind};
+use object::{
+    Object as _, ObjectSegment as _, ObjectSymbol as _, ObjectSymbolTable as _, ReadCache, ReadRef, SymbolKind,
+};
 
 /// Most symbols that are read of a program.
 const MOST_SYMBOLS: usize = 4_000_000;
@@ -97,7 +99,8 @@ mod tests {
         let place = place_of(a_function_of_this_test as fn() -> u64 as usize as u64);
         let bytes = std::fs::read("/proc/self/exe").unwrap();
         let found = in_object(&bytes[..], &BTreeMap::from([(place, 3), (u64::MAX, 2)])).unwrap();
-        let [(nowhere, 2), (Some(name), 3)] = &found.iter().map(|(name, count)| (name.as_deref(), *count)).collect::<Vec<_>>()[..]
+        let [(nowhere, 2), (Some(name), 3)] =
+            &found.iter().map(|(name, count)| (name.as_deref(), *count)).collect::<Vec<_>>()[..]
         else {
             panic!("{found:?}");
         };

@@ -20,10 +20,10 @@ use quiclab_metrics::{
     SenderLogMeter, analyze, judge,
 };
 use quiclab_record::{
-    MOST_QLOG_BYTES, Record,
+    MOST_QLOG_BYTES, Profile, Record,
     layout::{QLOG_FOLDER, RUN_FILE, folder_of},
     measure::planned_times,
-    qlog_files, wire_role,
+    profiles, qlog_files, wire_role,
 };
 use quiclab_report::{LookTransfer, render_look_html};
 use quiclab_testbed::contract::SERVER_PORT;
@@ -72,6 +72,10 @@ pub struct PagedTransfer {
     pub facts: Option<PacketFacts>,
     /// Whether the capture is cut off.
     pub is_cut: bool,
+    /// CPU time by function, by role; of runs with `tap.profile`.
+    pub profiles: Vec<(&'static str, Profile)>,
+    /// Profiles that are missing or damaged.
+    pub missing_profiles: Vec<String>,
 }
 
 /// Looks at a record. `None`: its capture has no packets of a server.
@@ -177,7 +181,8 @@ pub fn transfer(path: &Path, arguments: &PageInputs) -> Result<Option<PagedTrans
     let verdicts = judge(&Evidence { run: &run, packets: facts.as_ref() });
     let name = stem(path);
     let transfer = read.into_transfer(name, flow, log, threshold, verdicts, &run);
-    Ok(Some(PagedTransfer { transfer, facts, is_cut }))
+    let (profiles, missing_profiles) = record.as_ref().map(profiles).unwrap_or_default();
+    Ok(Some(PagedTransfer { transfer, facts, is_cut, profiles, missing_profiles }))
 }
 
 /// The qlog that tells most of window and rate, and all planned times.

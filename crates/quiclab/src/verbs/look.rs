@@ -8,7 +8,7 @@ use quiclab_pages::{
         which::one_record,
     },
 };
-use quiclab_report::{render_look_html, verdicts_as_json, verdicts_in_words};
+use quiclab_report::{profiles_in_words, render_look_html, verdicts_as_json, verdicts_in_words};
 use quiclab_units::ShowPath;
 
 use crate::{session::bounded_input, settings::LookSettings, terminal::output};
@@ -21,6 +21,7 @@ pub fn look(settings: &LookSettings) -> Result<u8> {
     let window = Window::new(settings.from, settings.to)?;
     let paths = settings.paths.iter().map(|path| one_record(path)).collect::<Result<Vec<_>>>()?;
     let mut transfers = Vec::new();
+    let mut profiles = Vec::new();
     let mut was_cut = false;
     for (place, path) in paths.iter().enumerate() {
         let qlog = if place == 0 { settings.qlog.as_slice() } else { &[] };
@@ -29,6 +30,10 @@ pub fn look(settings: &LookSettings) -> Result<u8> {
         let inputs = PageInputs { open: bounded_input::open, read_keys, qlog, tap, port, window };
         let seen = transfer(path, &inputs)?.with_context(|| no_server(path, window))?;
         was_cut |= seen.is_cut;
+        for missing in &seen.missing_profiles {
+            status!("quiclab: warning: {}: {missing}", seen.transfer.name);
+        }
+        profiles.push(seen.profiles);
         transfers.push(seen.transfer);
     }
     name_apart(&mut transfers, &paths);
@@ -41,11 +46,16 @@ pub fn look(settings: &LookSettings) -> Result<u8> {
     };
     let html = render_look_html(&transfers);
     folder::write_at(&page, html).context("the page cannot be written; hint: --html FILE writes it elsewhere")?;
-    let mut verdicts = transfers.iter().map(|transfer| (transfer.name.as_str(), &transfer.verdicts));
+    let verdicts = transfers.iter().zip(&profiles);
+    let mut verdicts =
+        verdicts.map(|(transfer, profiles)| (transfer.name.as_str(), &transfer.verdicts, profiles.as_slice()));
     output::print(&if settings.json {
         verdicts_as_json(&mut verdicts)
     } else {
-        verdicts.map(|(name, verdicts)| verdicts_in_words(name, verdicts, output::terminal_width())).collect::<String>()
+        let in_words = |(name, verdicts, profiles): (&str, _, &_)| {
+            verdicts_in_words(name, verdicts, output::terminal_width()) + &profiles_in_words(profiles)
+        };
+        verdicts.map(in_words).collect::<String>()
     })?;
     status!("the transfer over time: {}", page.shown());
     Ok(u8::from(was_cut))
