@@ -85,7 +85,7 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: "server/",
-        what: "Files of the server: output, logs, qlog, TLS secrets, planned send times.",
+        what: "Files of the server: output, logs, qlog, TLS secrets, planned send times, CPU time by function.",
         schema: None,
         oldest_schema: None,
         is_compared: false,

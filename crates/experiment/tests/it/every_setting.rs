@@ -99,6 +99,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("tap.send_sizes", "false", "true", "true"),
     ("tap.system_calls", "true", "false", "false"),
     ("tap.qlog", "false", "true", "true"),
+    ("tap.profile", "false", "true", "true"),
     ("tap.snaplen", "\"full\"", "\"128 B\"", "128 B"),
     ("tap.bottleneck_snaplen", "\"128 B\"", "\"full\"", "full"),
     ("tap.room", "\"transfer\"", "\"64 MiB\"", "64 MiB"),

@@ -63,6 +63,7 @@ fn texts_need_no_quotes() {
         ("kernel", "6.1", "6.1"),
         ("path.ip", "4", "4"),
         ("tap.qlog", "true", "true"),
+        ("tap.profile", "true", "true"),
         ("path.queue_bdp", "1", "none"),
     ] {
         let shown = if key == "stack" { "stack.name" } else { key };

@@ -49,6 +49,7 @@ mod perf;
 mod perf_loads;
 mod perf_udp;
 mod perform;
+mod profile;
 mod repetition;
 mod runs_table;
 mod scenario_records;
