@@ -136,10 +136,13 @@ impl Profiler {
             profile.functions.push(FunctionSamples { program: KERNEL.into(), function: None, samples: sampled.kernel });
         }
         for (program, places) in sampled.places {
-            let named = functions_of(root, &program, &places).unwrap_or_else(|error| {
-                profile.notes.push(format!("[no symbols] {program}: {error:#}"));
-                BTreeMap::from([(None, places.values().sum())])
-            });
+            let named = match has_file(&program) {
+                true => functions_of(root, &program, &places).unwrap_or_else(|error| {
+                    profile.notes.push(format!("[no symbols] {program}: {error:#}"));
+                    BTreeMap::from([(None, places.values().sum())])
+                }),
+                false => BTreeMap::from([(None, places.values().sum())]),
+            };
             let of = |(function, samples)| FunctionSamples { program: program.clone(), function, samples };
             profile.functions.extend(named.into_iter().map(of));
         }
@@ -165,10 +168,13 @@ impl Drop for Profiler {
     }
 }
 
+/// Whether it is the path of a file, and not memory without one, such as `[vdso]` and `//anon`.
+fn has_file(program: &str) -> bool {
+    program.starts_with('/') && !program.starts_with("//")
+}
+
 /// Samples by function of a program: `places` are offsets in its file.
 fn functions_of(root: &Root, program: &str, places: &BTreeMap<u64, u64>) -> Result<BTreeMap<Option<String>, u64>> {
-    // Memory without a file, such as [vdso] and //anon.
-    anyhow::ensure!(program.starts_with('/') && !program.starts_with("//"), "memory without a program's file");
     let path = root.place(program)?;
     let facts = fs::symlink_metadata(&path).context("cannot be opened")?;
     anyhow::ensure!(facts.is_file(), "is no file");
