@@ -25,7 +25,11 @@ fn samples_stand_for_the_cpu_time_of_each_endpoint_and_are_the_same_in_two_runs(
         let used = number("user_time_ns") + number("system_time_ns");
         let sampled = profile.samples * profile.period_ns;
         // The kernel counts from the exec on, and the process's own time from its fork: found 7.4 ms between them.
-        assert!(profile.cpu_ns <= used && used - profile.cpu_ns < 12_000_000, "{role}: {} of {used} ns", profile.cpu_ns);
+        assert!(
+            profile.cpu_ns <= used && used - profile.cpu_ns < 12_000_000,
+            "{role}: {} of {used} ns",
+            profile.cpu_ns
+        );
         let off = sampled.abs_diff(profile.cpu_ns);
         assert!(off * 20 < profile.cpu_ns, "{role}: {sampled} ns in samples of {} ns counted", profile.cpu_ns);
         let of_program = |one: &&quiclab_agent_protocol::profile::FunctionSamples| {
