@@ -1,11 +1,11 @@
 //! What `quiclab analyze` shows of captures: the terminal's tables, JSON, a page.
 
-mod beside;
 mod figures;
 mod handshake;
 mod html;
 mod input;
 mod json;
+mod side_by_side;
 mod tap;
 mod terminal;
 

@@ -13,7 +13,7 @@ use crate::terminal::{
 /// Columns where standard output is no terminal.
 const USUAL_WIDTH: u16 = 160;
 /// Up to so many handshakes stand beside each other where a line is too short for one.
-const MOST_BESIDE: usize = 4;
+const MOST_SIDE_BY_SIDE: usize = 4;
 /// Columns that are shown in any case: who answered, and how.
 const LEAST_SHOWN: usize = 3;
 
@@ -58,7 +58,7 @@ pub fn render_answers_terminal(rows: &[AnswerRow], width: Option<u16>) -> String
     };
     // Each cell has a space at both sides and a line before it; the last line closes the table.
     let fits = |shown: &[usize]| shown.iter().map(|column| widest(*column) + 3).sum::<usize>() < usize::from(width);
-    if !fits(&kept) && cells.len() <= MOST_BESIDE {
+    if !fits(&kept) && cells.len() <= MOST_SIDE_BY_SIDE {
         let names = kept.iter().map(|column| columns[*column].0);
         let lines = names.zip(&kept).map(|(name, column)| {
             let values = cells.iter().map(|row| Cell::new(text(row, *column)));

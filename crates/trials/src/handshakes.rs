@@ -137,17 +137,17 @@ pub fn first_probe(role: Role, pto: Duration, folder: &Path) -> Result<String> {
 
 fn judge_first_probe(role: Role, pto: Duration, datagrams: &[Datagram]) -> Result<String> {
     let sender = if role == Role::Server { Sender::Server } else { Sender::Client };
-    let mut heard = None;
+    let mut of_client = None;
     let mut last = None;
     let mut probe = None;
     for datagram in datagrams {
         if datagram.sender != sender {
             // The tap stands at the server: what the client sends is there, and what the server sends is not yet at the client.
-            heard = (role == Role::Server).then_some(datagram.time);
+            of_client = (role == Role::Server).then_some(datagram.time);
         } else if datagram.is_ack_eliciting {
             let is_near = |time: Option<Duration>| time.is_some_and(|time| since(time, datagram.time) < FLIGHT);
             // The timer begins with the last packet of the flight. What follows a datagram of the peer answers it, such as its own probe.
-            if last.is_none() || is_near(last) || is_near(heard) {
+            if last.is_none() || is_near(last) || is_near(of_client) {
                 last = Some(datagram.time);
             } else {
                 probe = Some(datagram.time);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// Samples by place.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sampled {
-    /// In the kernel.
+    /// Samples in the kernel.
     pub kernel: u64,
-    /// By program, and by offset in its file.
+    /// Samples by program, and by offset in its file.
     pub places: BTreeMap<String, BTreeMap<u64, u64>>,
     /// Records that the kernel had no room for, as far as it told.
     pub lost: u64,
@@ -28,7 +28,7 @@ const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 /// Type, flags and length, which precede each record.
 const HEADER: usize = 8;
-/// In the flags of a record: what the CPU ran.
+/// Bits of a record's flags that tell what the CPU ran.
 const CPU_MODE: u16 = 7;
 const IN_KERNEL: u16 = 1;
 /// Program of samples outside all mappings.

@@ -8,9 +8,9 @@ use quiclab_units::shown;
 use quiclab_wire::Role;
 
 use super::{
-    beside::{Beside, number},
     handshake,
     input::{AnalysisInput, AnalyzedCapture, cell},
+    side_by_side::{SideBySide, number},
     tap::{is_behind, tap, title, warned_places},
 };
 use crate::answers::{AnswerRow, render_answers_terminal};
@@ -21,7 +21,7 @@ use crate::terminal::{
 };
 
 /// Up to so many senders stand beside each other with every metric; more stand below each other with the most important ones.
-const MOST_BESIDE: usize = 4;
+const MOST_SIDE_BY_SIDE: usize = 4;
 /// What the table of many senders has besides the columns of every table.
 const IN_BRIEF: [&str; 5] = ["packets_sent", "duration_ns", "packets_lost", "packets_retransmitted", "rtt_median_ns"];
 /// Senders listed; the largest.
@@ -73,16 +73,16 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         }
     }
     directions.sort_by_key(is_behind);
-    if directions.len() > MOST_BESIDE {
+    if directions.len() > MOST_SIDE_BY_SIDE {
         directions.sort_by_key(|(_, direction)| std::cmp::Reverse(direction.run.metrics.bytes_sent));
         directions.truncate(MOST_LISTED);
     }
     let columns = width.unwrap_or(DEFAULT_WIDTH);
     let senders = || directions.iter().enumerate().map(|(place, it)| (place + 1, title(it.0, it.1), &it.1.run));
-    let sent = Beside::new("", senders(), whole_columns(), &|column, run| cell(column, &run.metrics));
+    let sent = SideBySide::new("", senders(), whole_columns(), &|column, run| cell(column, &run.metrics));
     let of_handshakes = || senders().filter(|it| handshake::has_one(&it.2.metrics));
-    let handshakes = Beside::new("Handshake", of_handshakes(), handshake_columns(), &handshake::value);
-    let is_many = directions.len() > MOST_BESIDE;
+    let handshakes = SideBySide::new("Handshake", of_handshakes(), handshake_columns(), &handshake::value);
+    let is_many = directions.len() > MOST_SIDE_BY_SIDE;
     let is_numbered = is_many || !sent.fits(columns) || !handshakes.fits(columns);
     if is_numbered {
         for (number, title, _) in senders() {
@@ -94,7 +94,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         let table = if is_many { framed(below(&directions), columns) } else { sent.table(is_numbered, columns) };
         let _ = writeln!(text, "{table}");
     }
-    if (1..=MOST_BESIDE).contains(&of_handshakes().count()) {
+    if (1..=MOST_SIDE_BY_SIDE).contains(&of_handshakes().count()) {
         let _ = writeln!(text, "{}", handshakes.table(is_numbered, columns));
         for line in handshake::notes(&directions) {
             let _ = writeln!(text, "{}", paragraphs(&line, width).trim_end());

@@ -7,7 +7,7 @@ use crate::columns::{Column, NOTHING};
 use crate::terminal::table::framed;
 
 /// A table before it is known how its columns are headed.
-pub(super) struct Beside<'a> {
+pub(super) struct SideBySide<'a> {
     name: &'a str,
     /// The number of each sender in the list of all, and the lines of its title.
     senders: Vec<(usize, Vec<String>)>,
@@ -15,7 +15,7 @@ pub(super) struct Beside<'a> {
     rows: Vec<(&'static str, Vec<Option<String>>)>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> SideBySide<'a> {
     /// A line for each of these metrics that has a value. `senders`: number, title and measurements of each.
     pub(super) fn new<'b>(
         name: &'a str,
@@ -68,17 +68,17 @@ pub(super) fn number(value: Option<String>) -> Cell {
 mod tests {
     use super::*;
 
-    fn beside(titles: usize) -> Beside<'static> {
+    fn side_by_side(titles: usize) -> SideBySide<'static> {
         let title = || vec!["quic, from server".to_owned(), "193.167.100.100:443".to_owned()];
         let senders = (1..=titles).map(|number| (number, title())).collect();
-        Beside { name: "", senders, rows: vec![("packets sent", vec![Some("1038".to_owned()); titles])] }
+        SideBySide { name: "", senders, rows: vec![("packets sent", vec![Some("1038".to_owned()); titles])] }
     }
 
     #[test]
     fn titles_that_do_not_fit_are_numbers() {
         for (titles, fits) in [(1, true), (2, true), (3, false)] {
-            assert_eq!(beside(titles).fits(80), fits, "{titles}");
-            let text = beside(titles).table(!fits, 80).to_string();
+            assert_eq!(side_by_side(titles).fits(80), fits, "{titles}");
+            let text = side_by_side(titles).table(!fits, 80).to_string();
             assert_eq!(text.contains("193.167.100.100:443"), fits, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 80) && text.contains("packets sent"), "{text}");
         }
