@@ -69,6 +69,7 @@ pub fn orders() -> Orders {
         cpus: Default::default(),
         cross_traffic: None,
         sampling: None,
+        profile_period_ns: None,
     }
 }
 
