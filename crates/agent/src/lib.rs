@@ -26,6 +26,7 @@ pub mod log_names;
 pub mod namespace;
 pub mod netlink;
 mod packet_socket;
+mod perf_event;
 pub mod probe;
 pub mod profile;
 pub mod qdisc;

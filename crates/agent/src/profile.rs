@@ -1,14 +1,14 @@
 //! Where an endpoint spends its CPU time: samples that the kernel takes while it runs, and the functions they lie in.
 //!
 //! The kernel interrupts an endpoint each time it has used a fixed CPU time. Where time is virtual that is always after the same
-//! instruction. [`samples`] reads what the kernel wrote, [`symbols`] finds the functions.
+//! instruction. [`samples`] reads what the kernel wrote, [`quiclab_symbols`] finds the functions.
 
 use std::{
     collections::BTreeMap,
     fs::{self, File},
     io,
     num::NonZeroUsize,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
     ptr::NonNull,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -19,49 +19,34 @@ use quiclab_agent_protocol::{
     places::LOGS,
     profile::{FunctionSamples, KERNEL, PROFILE, Profile},
 };
+use quiclab_symbols::FunctionNames;
 
-use crate::root::Root;
+use crate::{
+    perf_event::{self, Attributes, INHERIT, TASK_CLOCK, TYPE_SOFTWARE},
+    root::Root,
+};
 
 mod samples;
-mod symbols;
 
 /// Room for the records: at 24 bytes each that is 17 s of CPU time at 100 µs.
 const RING_BYTES: usize = 4 << 20;
 /// Where the page in front of the ring tells how far the kernel has written (`struct perf_event_mmap_page`, `data_head`).
 const DATA_HEAD: usize = 1024;
-/// A profile is read with what lies in memory behind the page in front.
+/// Length of the page in front of the ring, in bytes.
 const PAGE: usize = 4096;
 /// Programs larger than this are not looked into.
 const LARGEST_PROGRAM: u64 = 1 << 30;
+/// Longest name of a function, in characters.
+const LONGEST_NAME: usize = 300;
 
-/// Leading part of `struct perf_event_attr` (`PERF_ATTR_SIZE_VER0`), which all kernels accept.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    breakpoint_address: u64,
-}
-
-const TYPE_SOFTWARE: u32 = 1;
-const TASK_CLOCK: u64 = 1;
 /// `PERF_SAMPLE_IP` and `PERF_SAMPLE_TID`, in this order in each sample.
 const SAMPLE_ADDRESS_AND_PROCESS: u64 = 1 | 2;
 /// Bits of [`Attributes::flags`].
 const DISABLED: u64 = 1;
-const INHERIT: u64 = 1 << 1;
 const MMAP: u64 = 1 << 8;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 const TASK: u64 = 1 << 13;
 const MMAP2: u64 = 1 << 23;
-const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
 /// Sampling of what the thread that began it starts next.
 pub struct Profiler {
@@ -78,11 +63,10 @@ impl Profiler {
     /// its own keeps apart what others start.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// The kernel's, where it cannot sample or has no memory for the samples.
     pub fn of_this_thread(period_ns: u64) -> io::Result<Self> {
         let attributes = Attributes {
             kind: TYPE_SOFTWARE,
-            size: size_of::<Attributes>() as u32,
             config: TASK_CLOCK,
             sample_period: period_ns,
             sample_type: SAMPLE_ADDRESS_AND_PROCESS,
@@ -90,23 +74,8 @@ impl Profiler {
             ..Attributes::default()
         };
         // An inherited event has a ring only on one CPU: the first, and the guest has no other.
-        let (this_thread, first_cpu, no_group) = (0, 0, -1);
-        // SAFETY: the attributes outlive the call and have the length that they tell.
-        let event = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                this_thread,
-                first_cpu,
-                no_group,
-                CLOSE_ON_EXEC,
-            )
-        };
-        if event < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and ours.
-        let event = unsafe { OwnedFd::from_raw_fd(event as i32) };
+        let (this_thread, first_cpu) = (0, 0);
+        let event = perf_event::open(attributes, this_thread, Some(first_cpu))?;
         let length = NonZeroUsize::MIN.saturating_add(PAGE + RING_BYTES - 1);
         // SAFETY: a new mapping, which nothing else knows.
         let memory = unsafe {
@@ -179,7 +148,14 @@ fn functions_of(root: &Root, program: &str, places: &BTreeMap<u64, u64>) -> Resu
     let facts = fs::symlink_metadata(&path).context("cannot be opened")?;
     anyhow::ensure!(facts.is_file(), "is no file");
     anyhow::ensure!(facts.len() <= LARGEST_PROGRAM, "larger than {LARGEST_PROGRAM} bytes");
-    symbols::functions(File::open(&path).context("cannot be opened")?, places)
+    let names = FunctionNames::read(&File::open(&path).context("cannot be opened")?).context("is no ELF file")?;
+    anyhow::ensure!(!names.is_empty(), "was stripped; hint: build it with symbols (no strip, no -s)");
+    let mut found = BTreeMap::new();
+    for (place, samples) in places {
+        let name = names.at(*place).map(|name| quiclab_symbols::shown(name).chars().take(LONGEST_NAME).collect());
+        *found.entry(name).or_default() += samples;
+    }
+    Ok(found)
 }
 
 /// Writes a profile among the logs of its endpoint, which has ended.

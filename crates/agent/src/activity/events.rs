@@ -5,13 +5,14 @@
 
 use std::{
     fs, io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
 };
 
 use nix::errno::Errno;
 use quiclab_agent_protocol::activity::{Missing, Subject};
 
 use super::recorder::{Recorder, TrackId};
+use crate::perf_event::{self, Attributes, INHERIT, TASK_CLOCK, TYPE_SOFTWARE};
 
 /// Name, `perf_event_attr.type`, `perf_event_attr.config`, in the order of [`COUNTERS`].
 const EVENTS: [(u32, u64); 6] = [
@@ -20,33 +21,15 @@ const EVENTS: [(u32, u64); 6] = [
     (0, 1),
     (0, 3),
     // PERF_TYPE_SOFTWARE: TASK_CLOCK, PAGE_FAULTS, CPU_MIGRATIONS.
-    (1, 1),
-    (1, 2),
-    (1, 4),
+    (TYPE_SOFTWARE, TASK_CLOCK),
+    (TYPE_SOFTWARE, 2),
+    (TYPE_SOFTWARE, 4),
 ];
 const COUNTERS: [&str; 6] = ["cycles", "instructions", "cache_misses", "task_clock_ns", "page_faults", "migrations"];
 
-const INHERIT: u64 = 1 << 1;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 /// PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING.
 const READ_FORMAT: u64 = 3;
-const FLAG_CLOEXEC: libc::c_ulong = 8;
-
-/// The first version of `struct perf_event_attr`, which every kernel takes.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    config1: u64,
-}
 
 /// The counters of both endpoints.
 #[derive(Default)]
@@ -107,27 +90,9 @@ impl Events {
 
 /// Kernel and user mode where that is allowed; the counter is refused where it is not, so that all numbers mean the same.
 fn open(kind: u32, config: u64, thread: u32) -> Result<OwnedFd, Errno> {
-    let attributes = Attributes {
-        kind,
-        size: size_of::<Attributes>() as u32,
-        config,
-        read_format: READ_FORMAT,
-        flags: INHERIT | EXCLUDE_HYPERVISOR,
-        ..Attributes::default()
-    };
-    // SAFETY: the attributes are as long as they say, and outlive the call.
-    let descriptor = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            thread as libc::pid_t,
-            -1 as libc::c_int,
-            -1 as libc::c_int,
-            FLAG_CLOEXEC,
-        )
-    };
-    // SAFETY: the descriptor is new and ours.
-    Errno::result(descriptor).map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+    let flags = INHERIT | EXCLUDE_HYPERVISOR;
+    let attributes = Attributes { kind, config, read_format: READ_FORMAT, flags, ..Attributes::default() };
+    perf_event::open(attributes, thread, None)
 }
 
 /// What was counted; where counters shared the processor in turns, what they would have counted all the time.

@@ -66,7 +66,7 @@ fn sample(payload: &[u8], flags: u16, of: &BTreeMap<u32, Vec<Mapping>>, sampled:
         sampled.kernel += 1;
         return Some(());
     }
-    // What was mapped last is what is there.
+    // A later mapping replaces what was at its addresses before.
     let mapping = of.get(&process).and_then(|all| {
         all.iter().rev().find(|one| address.checked_sub(one.start).is_some_and(|offset| offset < one.length))
     });

@@ -249,7 +249,7 @@ impl Profiler {
             };
             let is_cryptography = is_cryptography_anyway || is_cryptography(&name);
             *(if is_cryptography { &mut profile.cryptography } else { &mut profile.stack }) += count;
-            *functions.entry(names::shown(&name)).or_default() += count;
+            *functions.entry(quiclab_symbols::shown(&name)).or_default() += count;
         }
         for (start, count) in &samples.kernel {
             *functions.entry(format!("[kernel] {}", self.kernel.name_at(*start))).or_default() += count;

@@ -1,15 +1,8 @@
 //! Names of functions.
 
-use std::{
-    fs::File,
-    io::{Read, Seek},
-    path::Path,
-};
+use std::{fs::File, path::Path};
 
-use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
-
-/// Largest file that is read for its names. Those of Java's virtual machine have 30 MB.
-const MOST_BYTES: u64 = 256 << 20;
+use quiclab_symbols::FunctionNames;
 
 /// Libraries that do nothing but cryptography, or nothing else between a handshake's end and a connection's.
 const LIBRARIES: [&str; 8] = [
@@ -47,11 +40,6 @@ pub fn is_cryptography(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// A name for people: without the mangling of Rust, and without its hash.
-pub fn shown(name: &str) -> String {
-    format!("{:#}", rustc_demangle::demangle(name))
-}
-
 /// A file with code.
 pub struct Code {
     /// Device and inode.
@@ -59,7 +47,7 @@ pub struct Code {
     path: String,
     file: File,
     /// Read when the first name is asked for.
-    names: Option<Names>,
+    names: Option<FunctionNames>,
 }
 
 impl Code {
@@ -70,8 +58,8 @@ impl Code {
     /// The function at this offset of the file. `None`: it has no name; many programs are stripped of them.
     pub fn name_at(&mut self, offset: u64) -> Option<String> {
         let is_library = self.is_all_cryptography();
-        let file = &mut self.file;
-        let names = self.names.get_or_insert_with(|| Names::read(file).unwrap_or_default());
+        let file = &self.file;
+        let names = self.names.get_or_insert_with(|| FunctionNames::read(file).unwrap_or_default());
         let found = names.at(offset).map(str::to_owned);
         // Its own name says enough.
         found.or_else(|| is_library.then(|| self.path.rsplit('/').next().unwrap_or_default().to_owned()))
@@ -84,51 +72,8 @@ impl Code {
     }
 }
 
-#[derive(Default)]
-struct Names {
-    /// Offset in the file, length and address of each segment.
-    segments: Vec<(u64, u64, u64)>,
-    /// Address, length (0: not known) and name, in the order of addresses.
-    functions: Vec<(u64, u64, String)>,
-}
-
-impl Names {
-    /// Reads the names of an ELF file. `None`: it is something else.
-    fn read(file: &mut File) -> Option<Self> {
-        let mut bytes = Vec::new();
-        file.rewind().ok()?;
-        file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-        Self::parse(&bytes)
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let elf = object::File::parse(bytes).ok()?;
-        let segments = elf.segments().map(|segment| {
-            let (offset, length) = segment.file_range();
-            (offset, length, segment.address())
-        });
-        let symbols = elf.symbols().chain(elf.dynamic_symbols());
-        let functions = symbols.filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
-        let named = functions.filter_map(|one| Some((one.address(), one.size(), one.name().ok()?.to_owned())));
-        let mut functions: Vec<_> = named.filter(|(_, _, name)| !name.is_empty()).collect();
-        functions.sort();
-        Some(Self { segments: segments.collect(), functions })
-    }
-
-    fn at(&self, offset: u64) -> Option<&str> {
-        let inside = |(start, length, _): &&(u64, u64, u64)| offset >= *start && offset - *start < *length;
-        let (start, _, address) = self.segments.iter().find(inside)?;
-        let address = (offset - start).checked_add(*address)?;
-        let last = self.functions.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
-        let (start, length, name) = &self.functions[last];
-        (*length == 0 || address - start < *length).then_some(name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -149,38 +94,6 @@ mod tests {
             "runtime.mallocgc",
         ] {
             assert!(!is_cryptography(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_symbol_ends_where_its_length_says() {
-        let function = |address, length, name: &str| (address, length, name.to_owned());
-        let names = Names {
-            segments: vec![(0x1000, 0x1000, 0x40_1000)],
-            functions: vec![function(0x40_1010, 0x20, "one"), function(0x40_1100, 0, "two")],
-        };
-        assert_eq!(names.at(0x1010), Some("one"));
-        assert_eq!((names.at(0x100f), names.at(0x1030), names.at(0x2000)), (None, None, None));
-        assert_eq!(names.at(0x1fff), Some("two"), "its length is not known");
-    }
-
-    #[test]
-    fn names_are_for_people() {
-        assert_eq!(shown("_ZN5quinn10connection4poll17h0123456789abcdefE"), "quinn::connection::poll");
-        assert_eq!(shown("main.serve"), "main.serve");
-    }
-
-    proptest! {
-        /// A program that is measured can be any file.
-        #[test]
-        fn no_file_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), offset: u64, is_elf: bool) {
-            let mut bytes = bytes;
-            if is_elf {
-                bytes.splice(0..0, *b"\x7fELF\x02\x01\x01\0");
-            }
-            if let Some(names) = Names::parse(&bytes) {
-                let _ = names.at(offset);
-            }
         }
     }
 }

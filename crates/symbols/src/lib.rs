@@ -1,0 +1,140 @@
+//! Names of functions in ELF files: [`FunctionNames::read`], then [`FunctionNames::at`] for each place in the file, and [`shown`] for people.
+
+use std::fs::File;
+
+use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
+
+/// Most symbols that are read of each table of a file.
+const MOST_SYMBOLS: usize = 4_000_000;
+
+/// The functions of an ELF file that have names.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionNames {
+    /// Offset in the file, length and address of each segment.
+    segments: Vec<(u64, u64, u64)>,
+    /// Address, length (0: not known) and name, in the order of addresses.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl FunctionNames {
+    /// Reads the names of a file. `None`: it is no ELF file, or damaged.
+    pub fn read(file: &File) -> Option<Self> {
+        Self::parse(&ReadCache::new(file))
+    }
+
+    fn parse<'data>(bytes: impl ReadRef<'data>) -> Option<Self> {
+        let elf = object::File::parse(bytes).ok()?;
+        let segments = elf.segments().map(|segment| {
+            let (offset, length) = segment.file_range();
+            (offset, length, segment.address())
+        });
+        // A stripped library still has those that others call.
+        let symbols = elf.symbols().take(MOST_SYMBOLS).chain(elf.dynamic_symbols().take(MOST_SYMBOLS));
+        let functions = symbols.filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
+        let named = functions.filter_map(|one| Some((one.address(), one.size(), one.name().ok()?.to_owned())));
+        let mut functions: Vec<_> = named.filter(|(_, _, name)| !name.is_empty()).collect();
+        functions.sort();
+        Some(Self { segments: segments.collect(), functions })
+    }
+
+    /// Whether no function has a name, as in a stripped program.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// The function at an offset of the file. `None`: it has no name.
+    pub fn at(&self, offset: u64) -> Option<&str> {
+        let inside = |(start, length, _): &&(u64, u64, u64)| offset >= *start && offset - *start < *length;
+        let (start, _, address) = self.segments.iter().find(inside)?;
+        let address = (offset - start).checked_add(*address)?;
+        let last = self.functions.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
+        let (start, length, name) = &self.functions[last];
+        (*length == 0 || address - start < *length).then_some(name)
+    }
+}
+
+/// A name for people: without the mangling of Rust, and without its hash.
+pub fn shown(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_symbol_ends_where_its_length_says() {
+        let function = |address, length, name: &str| (address, length, name.to_owned());
+        let names = FunctionNames {
+            segments: vec![(0x1000, 0x1000, 0x40_1000)],
+            functions: vec![function(0x40_1010, 0x20, "one"), function(0x40_1100, 0, "two")],
+        };
+        assert_eq!(names.at(0x1010), Some("one"));
+        assert_eq!((names.at(0x100f), names.at(0x1030), names.at(0x2000)), (None, None, None));
+        assert_eq!(names.at(0x1fff), Some("two"), "its length is not known");
+    }
+
+    #[inline(never)]
+    fn a_function_of_this_test() -> u64 {
+        std::hint::black_box(7)
+    }
+
+    /// The file offset of an address in this very program, as the kernel maps it.
+    fn place_of(address: u64) -> u64 {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let found = maps.lines().find_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            let (start, end) = words.next()?.split_once('-')?;
+            let [start, end, offset] =
+                [start, end, words.nth(1)?].map(|number| u64::from_str_radix(number, 16).unwrap());
+            (start..end).contains(&address).then(|| offset + address - start)
+        });
+        found.unwrap()
+    }
+
+    #[test]
+    fn a_function_of_this_program_is_found_by_its_place_in_the_file_and_a_text_has_none() {
+        assert_eq!(a_function_of_this_test(), 7);
+        let names = FunctionNames::read(&File::open("/proc/self/exe").unwrap()).unwrap();
+        let name = shown(names.at(place_of(a_function_of_this_test as fn() -> u64 as usize as u64)).unwrap());
+        assert!(name.ends_with("tests::a_function_of_this_test"), "{name}");
+        assert_eq!(names.at(u64::MAX), None);
+        assert!(FunctionNames::parse(&b"a text"[..]).is_none());
+    }
+
+    #[test]
+    fn a_program_that_is_cut_or_damaged_does_no_harm() {
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        for end in [0, 1, 16, 63, 64, 65, 1000, 4096, bytes.len() / 2, bytes.len() - 1] {
+            let _ = FunctionNames::parse(&bytes[..end]);
+        }
+        // Each byte of the header, changed.
+        for at in 0..64 {
+            let mut damaged = bytes[..bytes.len().min(1 << 20)].to_vec();
+            damaged[at] ^= 0xff;
+            let _ = FunctionNames::parse(&damaged[..]);
+        }
+    }
+
+    #[test]
+    fn names_are_for_people() {
+        assert_eq!(shown("_ZN5quinn10connection4poll17h0123456789abcdefE"), "quinn::connection::poll");
+        assert_eq!(shown("main.serve"), "main.serve");
+    }
+
+    proptest! {
+        /// A program that is measured can be any file.
+        #[test]
+        fn no_file_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), offset: u64, is_elf: bool) {
+            let mut bytes = bytes;
+            if is_elf {
+                bytes.splice(0..0, *b"\x7fELF\x02\x01\x01\0");
+            }
+            if let Some(names) = FunctionNames::parse(&bytes[..]) {
+                let _ = names.at(offset);
+            }
+        }
+    }
+}
