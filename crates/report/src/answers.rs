@@ -1,13 +1,13 @@
 //! How servers answered handshakes, as a table.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, Width};
+use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use quiclab_metrics::{FirstAnswer, HandshakeClass};
 use quiclab_units::shown;
 
 use crate::columns::NOTHING;
 use crate::terminal::{
     paragraph::paragraphs,
-    table::{framed, longest},
+    table::{fits_framed, framed, longest},
 };
 
 /// Columns where standard output is no terminal.
@@ -51,46 +51,44 @@ pub fn render_answers_terminal(rows: &[AnswerRow], width: Option<u16>) -> String
     // What is known of no handshake takes no room.
     let kept: Vec<usize> = (0..columns.len()).filter(|column| cells.iter().any(|row| row[*column].is_some())).collect();
     let width = width.unwrap_or(USUAL_WIDTH);
-    let text = |row: &[Option<String>; 13], column: usize| row[column].clone().unwrap_or_else(|| NOTHING.to_owned());
-    let widest = |column: usize| {
-        let values = cells.iter().map(|row| text(row, column).chars().count());
-        values.chain([longest(columns[column].0, ' ')]).max().unwrap_or(0)
-    };
-    // Each cell has a space at both sides and a line before it; the last line closes the table.
-    let fits = |shown: &[usize]| shown.iter().map(|column| widest(*column) + 3).sum::<usize>() < usize::from(width);
-    if !fits(&kept) && cells.len() <= MOST_SIDE_BY_SIDE {
-        let names = kept.iter().map(|column| columns[*column].0);
-        let lines = names.zip(&kept).map(|(name, column)| {
-            let values = cells.iter().map(|row| Cell::new(text(row, *column)));
-            std::iter::once(Cell::new(name)).chain(values).collect::<Vec<_>>()
-        });
-        let mut table = Table::new();
-        table.add_rows(lines);
-        return format!("{}\n", framed(table, width));
+    let headings = kept.iter().map(|column| columns[*column].0);
+    let value = |row: &[Option<String>; 13], column: &usize| row[*column].clone().unwrap_or_else(|| NOTHING.to_owned());
+    let rows: Vec<Vec<String>> =
+        cells.iter().map(|row| kept.iter().map(|column| value(row, column)).collect()).collect();
+    let widest = headings.clone().enumerate().map(|(place, heading)| {
+        let values = rows.iter().map(|row| row[place].chars().count());
+        values.chain([longest(heading, ' ')]).max().unwrap_or(0)
+    });
+    let widest: Vec<usize> = widest.collect();
+    let fits = |count: &usize| fits_framed(widest[..*count].iter().copied(), width);
+    if !fits(&kept.len()) && rows.len() <= MOST_SIDE_BY_SIDE {
+        return transposed(headings, &rows, width);
     }
-    let mut shown = kept.clone();
-    while !fits(&shown) && shown.len() > LEAST_SHOWN {
-        shown.pop();
-    }
+    let shown = (LEAST_SHOWN..=kept.len()).rev().find(fits).unwrap_or(LEAST_SHOWN.min(kept.len()));
     let mut table = Table::new();
-    table.set_header(shown.iter().map(|column| columns[*column].0));
-    for row in &cells {
-        table.add_row(shown.iter().map(|column| text(row, *column)));
-    }
-    for (place, column) in shown.iter().enumerate() {
-        let Some(cells) = table.column_mut(place) else { continue };
-        cells.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(widest(*column) as u16 + 2)));
+    table.set_header(headings.clone().take(shown));
+    table.add_rows(rows.iter().map(|row| &row[..shown]));
+    for (cells, (column, widest)) in table.column_iter_mut().zip(kept.iter().zip(&widest)) {
+        cells.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(*widest as u16 + 2)));
         if (3..11).contains(column) {
             cells.set_cell_alignment(CellAlignment::Right);
         }
     }
     let mut text = format!("{}\n", framed(table, width));
-    let left_out: Vec<_> = kept[shown.len()..].iter().map(|column| columns[*column].0).collect();
-    if !left_out.is_empty() {
-        let line = format!("a wider terminal also shows: {}", left_out.join("; "));
-        text += &paragraphs(&line, Some(width));
+    if shown < kept.len() {
+        let hidden: Vec<_> = headings.skip(shown).collect();
+        text += &paragraphs(&format!("a wider terminal also shows: {}", hidden.join("; ")), Some(width));
     }
     text
+}
+
+/// A line for each column, and a column for each handshake.
+fn transposed<'a>(headings: impl Iterator<Item = &'a str>, rows: &[Vec<String>], width: u16) -> String {
+    let mut table = Table::new();
+    for (place, heading) in headings.enumerate() {
+        table.add_row([heading].into_iter().chain(rows.iter().map(|row| row[place].as_str())));
+    }
+    format!("{}\n", framed(table, width))
 }
 
 /// The first answer, as a reader would call it.

@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, Table};
 use quiclab_metrics::RunMetrics;
 
 use crate::columns::{Column, NOTHING};
-use crate::terminal::table::framed;
+use crate::terminal::table::{fits_framed, framed};
 
 /// A table before it is known how its columns are headed.
 pub(super) struct SideBySide<'a> {
@@ -38,9 +38,7 @@ impl<'a> SideBySide<'a> {
             let values = self.rows.iter().filter_map(|(_, values)| values[place].as_deref());
             values.chain(title.iter().map(String::as_str)).map(characters).max().unwrap_or(0)
         });
-        let cells = names.max().into_iter().chain(titles);
-        // Each cell has a space at both sides and a line before it; the last line closes the table.
-        cells.map(|cell| cell + 3).sum::<usize>() < usize::from(width)
+        fits_framed(names.max().into_iter().chain(titles), width)
     }
 
     /// The table, headed by titles, or by numbers where a list above has the titles.

@@ -65,6 +65,12 @@ pub(crate) fn longest(text: &str, separator: char) -> usize {
     text.split(separator).map(|part| part.chars().count()).max().unwrap_or(0)
 }
 
+/// Whether a framed table whose columns have cells of so many characters fits into `width`.
+pub(crate) fn fits_framed(columns: impl Iterator<Item = usize>, width: u16) -> bool {
+    // Each cell has a space at both sides and a line before it; the last line closes the table.
+    columns.map(|cell| cell + 3).sum::<usize>() < usize::from(width)
+}
+
 /// The table with lines between its columns, at most so wide.
 pub(crate) fn framed(mut table: Table, width: u16) -> Table {
     table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
