@@ -57,9 +57,9 @@ const BUILT: &[(&str, &str)] = &[
 /// A kernel that can be built, and in what it differs from the others.
 #[derive(Debug)]
 pub struct Buildable {
-    /// Its name.
+    /// Name of the kernel, by which experiments and commands call it.
     pub name: &'static str,
-    /// The command that makes it.
+    /// The command that builds it.
     pub command: &'static str,
     /// Name of the folder with its patches and its configuration, in `kernel/`.
     pub folder: &'static str,

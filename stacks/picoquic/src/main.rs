@@ -24,7 +24,7 @@ use handshake::Handshake;
 use quiclab_contract::{NOT_SUPPORTED, Role};
 use settings::{SUPPORT, Settings};
 
-/// What it can do about handshakes.
+/// The settings of handshakes that this endpoint supports.
 const HANDSHAKE: handshake::Support = handshake::Support { first_ack: &[], default_pto: true, key_exchanges: &[] };
 
 /// The longest probe timeout of picoquic's handshakes, in ms (PICOQUIC_INITIAL_MAX_RETRANSMIT_TIMER): it makes longer ones this long.

@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(plain(markdown, 80), expected);
         let text = rendered(markdown, 80);
         assert!(text.contains(&format!("{CODE}code{CODE:#}")) && text.starts_with(&STRONG.to_string()), "{text:?}");
-        // What follows the inner style is bold still.
+        // The text behind the inner style is still bold.
         assert!(text.contains(&format!("{EMPHASIS}long{EMPHASIS:#}{STRONG} title{STRONG:#}")), "{text:?}");
     }
 

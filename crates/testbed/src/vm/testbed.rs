@@ -166,7 +166,7 @@ pub fn kernel(stack_store: &StackStore, name: &str) -> Result<Kernel> {
     Kernel::prepare(&stack_store.cache, name)
 }
 
-/// What a kernel is made of that is built here.
+/// Reads the patches and the configuration of a kernel that is built here.
 ///
 /// # Errors
 /// As [`Recipe::read`].

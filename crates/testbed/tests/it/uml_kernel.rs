@@ -46,7 +46,7 @@ impl Machine {
         Self { kernel: fs::canonicalize(kernel.image()).unwrap(), folder }
     }
 
-    /// What it prints until it is switched off.
+    /// Boots the machine and returns what its console shows until it switches itself off.
     fn boot(&self, seed: u64, variable: (&str, &str)) -> String {
         let [disk, console] = ["disk", "console"].map(|name| self.folder.path().join(name));
         fs::write(&disk, BLOCK).unwrap();

@@ -4,11 +4,15 @@ use quiclab_testbed::stack::sources;
 
 use super::*;
 
+/// The manifests of the stacks in this repository.
+fn shipped() -> BTreeMap<String, StackManifest> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
+    sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect()
+}
+
 #[test]
 fn every_claim_of_every_stack_has_a_name_of_its_own() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
-    let stacks: BTreeMap<_, _> =
-        sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
+    let stacks = shipped();
     for stack in stacks.keys() {
         let proofs = of(stack, &stacks).unwrap();
         assert_eq!(proofs[0].name, TRANSFER);
@@ -19,9 +23,7 @@ fn every_claim_of_every_stack_has_a_name_of_its_own() {
 
 #[test]
 fn both_roles_must_refuse_the_parameters_of_both_and_other_names_of_congestion_controls_can_be_claimed() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
-    let stacks: BTreeMap<_, _> =
-        sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
+    let stacks = shipped();
     let proofs = of("picoquic", &stacks).unwrap();
     let has = |name: &str| proofs.iter().any(|proof| proof.name == name);
     for role in ["server", "client"] {
@@ -38,9 +40,7 @@ fn both_roles_must_refuse_the_parameters_of_both_and_other_names_of_congestion_c
 
 #[test]
 fn only_a_server_that_does_not_claim_migration_may_forbid_it() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
-    let mut stacks: BTreeMap<_, _> =
-        sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
+    let mut stacks = shipped();
     let may_forbid = |name: &str, stacks: &BTreeMap<_, _>| {
         let proofs = of(name, stacks).unwrap();
         let proof = proofs.iter().find(|proof| proof.name == "case-connectionmigration").unwrap();
