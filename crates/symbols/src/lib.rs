@@ -60,6 +60,8 @@ pub fn shown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -76,37 +78,41 @@ mod tests {
         assert_eq!(names.at(0x1fff), Some("two"), "its length is not known");
     }
 
-    #[inline(never)]
-    fn a_function_of_this_test() -> u64 {
-        std::hint::black_box(7)
-    }
+    /// The bytes of a function, which are found in the program by themselves.
+    const MARK: &[u8] = b"the bytes of a marked function";
 
-    /// The file offset of an address in this very program, as the kernel maps it.
-    fn place_of(address: u64) -> u64 {
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let found = maps.lines().find_map(|line| {
-            let mut words = line.split_ascii_whitespace();
-            let (start, end) = words.next()?.split_once('-')?;
-            let [start, end, offset] =
-                [start, end, words.nth(1)?].map(|number| u64::from_str_radix(number, 16).unwrap());
-            (start..end).contains(&address).then(|| offset + address - start)
-        });
-        found.unwrap()
+    /// A program that the compiler makes, which Rust's own builds need too. These tests' program may be stripped.
+    fn program(options: &[&str]) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, program] = ["source.c", "program"].map(|name| folder.path().join(name));
+        let mark = std::str::from_utf8(MARK).unwrap();
+        let assembly = format!(".text; .type marked,@function; marked: .ascii \\\"{mark}\\\"; .size marked,.-marked");
+        std::fs::write(&source, format!("__asm__(\"{assembly}\");\nint main(void) {{ return 0; }}\n")).unwrap();
+        let mut compiler = Command::new("cc");
+        assert!(compiler.arg("-o").arg(&program).arg(&source).args(options).status().unwrap().success());
+        std::fs::read(&program).unwrap()
     }
 
     #[test]
-    fn a_function_of_this_program_is_found_by_its_place_in_the_file_and_a_text_has_none() {
-        assert_eq!(a_function_of_this_test(), 7);
-        let names = FunctionNames::read(&File::open("/proc/self/exe").unwrap()).unwrap();
-        let name = shown(names.at(place_of(a_function_of_this_test as fn() -> u64 as usize as u64)).unwrap());
-        assert!(name.ends_with("tests::a_function_of_this_test"), "{name}");
+    fn a_function_is_found_by_its_place_in_the_file() {
+        let bytes = program(&[]);
+        let place = bytes.windows(MARK.len()).position(|window| window == MARK).unwrap() as u64;
+        let names = FunctionNames::parse(&bytes[..]).unwrap();
+        let last = place + MARK.len() as u64 - 1;
+        assert_eq!((names.at(place), names.at(last)), (Some("marked"), Some("marked")));
+        assert!(names.at(place - 1) != Some("marked") && names.at(last + 1) != Some("marked"));
         assert_eq!(names.at(u64::MAX), None);
+    }
+
+    #[test]
+    fn a_stripped_program_has_no_names_and_a_text_is_no_program() {
+        assert!(FunctionNames::parse(&program(&["-s", "-static"])[..]).unwrap().is_empty());
         assert!(FunctionNames::parse(&b"a text"[..]).is_none());
     }
 
     #[test]
     fn a_program_that_is_cut_or_damaged_does_no_harm() {
-        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        let bytes = program(&[]);
         for end in [0, 1, 16, 63, 64, 65, 1000, 4096, bytes.len() / 2, bytes.len() - 1] {
             let _ = FunctionNames::parse(&bytes[..end]);
         }
