@@ -82,6 +82,9 @@ pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,
     render_scenario_markdown, render_scenario_terminal, scenario_findings,
 };
-pub use terminal::render_terminal;
+pub use terminal::{
+    paragraph::{paragraph, paragraphs},
+    render_terminal,
+};
 pub use timeline::{RunPage, render_run_html, render_run_svg};
 pub use verdicts::{verdicts_as_json, verdicts_in_words};

@@ -49,9 +49,8 @@ pub enum Fate {
     Acknowledged,
 }
 
-/// Above the rows.
-pub const HEADING: &str =
-    "     frame         time, s        gap, us  sender  bytes  in flight  fate                  content";
+/// Above the columns of a row.
+pub const HEADING: &str = "    frame       time, s     gap, us sender bytes in flight fate                 content";
 
 impl Row {
     /// Returns the fate of the packet; `None` where it is not known.
@@ -77,6 +76,7 @@ impl Row {
     }
 }
 
+/// The columns before `content`; the two that begin a line are the caller's.
 impl fmt::Display for Row {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, nanoseconds) = (self.time_ns / 1_000_000_000, self.time_ns % 1_000_000_000);
@@ -84,12 +84,11 @@ impl fmt::Display for Row {
         let in_flight = self.bytes_in_flight.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
         write!(
             formatter,
-            "{:>8}  {seconds:>4}.{nanoseconds:09}  {gap:>13}  {:<6}  {:>5}  {in_flight:>9}  {:<20}  {}",
+            "{:>7} {seconds:>3}.{nanoseconds:09} {gap:>11} {:<6} {:>5} {in_flight:>9} {:<20}",
             self.frame,
             self.sender,
             self.bytes,
-            self.fate_in_words(),
-            self.content
+            self.fate_in_words()
         )
     }
 }

@@ -164,7 +164,7 @@ pub fn packets_in_words(observed: &Observed) -> Vec<String> {
 }
 
 fn described(packet: &QuicPacket, frames: &[QuicFrame]) -> String {
-    let mut text = format!("{:?}", packet.form);
+    let mut text = form_in_words(packet.form).to_owned();
     if let Some(number) = packet.packet_number {
         let _ = write!(text, " {number}");
     }
@@ -184,6 +184,19 @@ fn described(packet: &QuicPacket, frames: &[QuicFrame]) -> String {
         Decryption::Verified | Decryption::NotProtected => "",
     });
     text
+}
+
+/// The names of RFC 9000 section 17.
+fn form_in_words(form: QuicForm) -> &'static str {
+    match form {
+        QuicForm::Initial => "Initial",
+        QuicForm::ZeroRtt => "0-RTT",
+        QuicForm::Handshake => "Handshake",
+        QuicForm::Retry => "Retry",
+        QuicForm::VersionNegotiation => "Version Negotiation",
+        QuicForm::OneRtt => "1-RTT",
+        QuicForm::UnknownVersion => "unknown version",
+    }
 }
 
 fn frame_in_words(frame: &QuicFrame) -> String {
@@ -236,12 +249,12 @@ mod tests {
         let frames = [QuicFrame::Ping];
         let unknown = |frame_type| Some(FrameError { offset: 1, frame_type, is_known_type: false });
         let verified = |error| described(&packet(Decryption::Verified, error), &frames);
-        assert_eq!(verified(None), "OneRtt 7: PING");
-        assert_eq!(verified(unknown(Some(757))), "OneRtt 7: PING, unread from offset 1, frame type 757");
+        assert_eq!(verified(None), "1-RTT 7: PING");
+        assert_eq!(verified(unknown(Some(757))), "1-RTT 7: PING, unread from offset 1, frame type 757");
         let nothing = QuicPacket { frames: 0..0, ..packet(Decryption::Verified, unknown(Some(757))) };
-        assert_eq!(described(&nothing, &frames), "OneRtt 7: unread from offset 1, frame type 757");
+        assert_eq!(described(&nothing, &frames), "1-RTT 7: unread from offset 1, frame type 757");
         let closed = QuicPacket { frames: 0..0, packet_number: None, ..packet(Decryption::NoKeys, None) };
-        assert_eq!(described(&closed, &frames), "OneRtt: no keys");
+        assert_eq!(described(&closed, &frames), "1-RTT: no keys");
     }
 
     #[test]

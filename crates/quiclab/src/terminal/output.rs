@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Color, Style};
 use anyhow::{Context, Result};
 use comfy_table::{ContentArrangement, Table, presets};
+use quiclab_report::paragraphs;
 use quiclab_units::shown_lines;
 
 /// Prints a line as `eprintln!` does, for all talk.
@@ -13,9 +14,12 @@ macro_rules! status {
     ($($arguments:tt)*) => { $crate::terminal::output::tell_line(&format!($($arguments)*)) };
 }
 
-/// Says a line, or several, on standard error. One that nobody reads any more is no error.
+/// Says a line, or several, on standard error, wrapped at words where that is a terminal. One that nobody reads any more is no
+/// error.
 pub fn tell_line(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", shown_lines(text));
+    let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0);
+    let text = paragraphs(&shown_lines(text), width);
+    let _ = writeln!(io::stderr().lock(), "{}", text.trim_end_matches('\n'));
 }
 
 /// Prints data. A reader that has seen enough and closed the pipe is no error.

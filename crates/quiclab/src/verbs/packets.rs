@@ -12,11 +12,12 @@ use quiclab_pages::transfer::{
     row::{HEADING, Row},
     which::one_record,
 };
+use quiclab_report::paragraph;
 use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::{Duration, ShowPath, shown_lines};
 use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, Segment};
 
-use crate::{session::bounded_input, settings::PacketsSettings};
+use crate::{session::bounded_input, settings::PacketsSettings, terminal::output};
 
 /// Version of the JSON. Changes when a field changes its meaning, its unit or its name.
 const SCHEMA: u32 = 1;
@@ -74,6 +75,34 @@ pub fn packets(settings: &PacketsSettings) -> Result<u8> {
     Ok(0)
 }
 
+/// Fewest columns for a packet's content where it stands behind the others; with fewer it has lines of its own.
+const FEWEST_FOR_CONTENT: usize = 40;
+/// Indent of content on lines of its own.
+const INDENT: usize = 10;
+
+fn is_behind(columns: &str, width: u16) -> bool {
+    columns.len() + FEWEST_FOR_CONTENT <= usize::from(width)
+}
+
+fn heading(width: Option<u16>) -> &'static str {
+    let columns = HEADING.trim_end_matches("content");
+    if width.is_none_or(|width| is_behind(columns, width)) { HEADING } else { columns.trim_end() }
+}
+
+/// One line; in a terminal as many as the content needs.
+fn lines(columns: &str, content: &str, width: Option<u16>) -> String {
+    let text = match width {
+        Some(width) if is_behind(columns, width) => {
+            paragraph(&format!("{columns} {content}"), width, columns.len() + 1)
+        }
+        Some(width) => {
+            format!("{}\n{}", columns.trim_end(), paragraph(&format!("{:INDENT$}{content}", ""), width, INDENT))
+        }
+        None => format!("{columns} {content}"),
+    };
+    text.trim_end().to_owned()
+}
+
 /// Writes rows as they come.
 struct Printer<'a> {
     settings: &'a PacketsSettings,
@@ -82,6 +111,8 @@ struct Printer<'a> {
     /// The middle of the window has been passed.
     is_past: bool,
     output: BufWriter<StdoutLock<'static>>,
+    /// Columns of the terminal, if it is one.
+    width: Option<u16>,
     /// Whoever reads has seen enough.
     is_closed: bool,
     /// Packets that the filter left out.
@@ -98,6 +129,7 @@ impl<'a> Printer<'a> {
             rows: 0,
             is_past: false,
             output: BufWriter::new(io::stdout().lock()),
+            width: output::terminal_width(),
             is_closed: false,
             filtered: 0,
             other_frames: BTreeSet::new(),
@@ -128,8 +160,8 @@ impl<'a> Printer<'a> {
         let around = self.settings.around.filter(|around| row.time_ns >= around.as_nanos() && !self.is_past);
         self.is_past |= around.is_some();
         let mark = if around.is_some() { '>' } else { ' ' };
-        let heading = if self.rows == 1 { format!("{HEADING}\n") } else { String::new() };
-        self.write(&format!("{heading}{mark} {row}\n"))
+        let heading = if self.rows == 1 { format!("{}\n", heading(self.width)) } else { String::new() };
+        self.write(&format!("{heading}{}\n", lines(&format!("{mark} {row}"), &row.content, self.width)))
     }
 
     fn json_begin(&self) -> Result<String> {
@@ -186,5 +218,31 @@ impl<'a> Printer<'a> {
             Some(_) => status!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_has_lines_of_its_own_in_a_narrow_terminal_only() {
+        let columns = ">       1   0.000000000           - server  1322         - DROPPED             ";
+        let content = "1-RTT 4: ACK 2-3, NEW_CONNECTION_ID, NEW_CONNECTION_ID, RETIRE_CONNECTION_ID, HANDSHAKE_DONE";
+        assert_eq!(lines(columns, content, None), format!("{columns} {content}"));
+        let narrow = lines(columns, content, Some(80));
+        let wide = lines(columns, content, Some(120));
+        assert_eq!(narrow.lines().next(), Some(columns.trim_end()));
+        assert_eq!(narrow.lines().nth(1), Some("          1-RTT 4: ACK 2-3, NEW_CONNECTION_ID, NEW_CONNECTION_ID,"));
+        assert!(wide.starts_with(&format!("{columns} 1-RTT 4: ACK 2-3")), "{wide}");
+        for (text, width) in [(narrow, 80), (wide, 120)] {
+            assert!(text.lines().all(|line| line.len() <= width), "{text}");
+            assert_eq!(
+                text.split_whitespace().collect::<Vec<_>>(),
+                format!("{columns}{content}").split_whitespace().collect::<Vec<_>>()
+            );
+        }
+        assert_eq!((heading(Some(80)).contains("content"), heading(None)), (false, HEADING));
+        assert!(heading(Some(80)).len() <= 80);
     }
 }

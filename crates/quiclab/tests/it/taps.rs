@@ -173,11 +173,11 @@ fn a_packet_is_acknowledged_when_the_first_ack_that_names_it_arrives() {
     // The packet of a row with a single 1-RTT packet, and the numbers that a row's ACKs name, read from the words.
     let number = |row: &Value| {
         let content = row["content"].as_str().unwrap().to_owned();
-        content.strip_prefix("OneRtt ")?.split(':').next()?.parse::<u64>().ok()
+        content.strip_prefix("1-RTT ")?.split(':').next()?.parse::<u64>().ok()
     };
     let names = |row: &Value, number: u64| {
         let content = row["content"].as_str().unwrap();
-        let Some(begin) = content.strip_prefix("OneRtt ").and_then(|_| content.find("ACK ")) else { return false };
+        let Some(begin) = content.strip_prefix("1-RTT ").and_then(|_| content.find("ACK ")) else { return false };
         let ranges = content[begin + 4..].split(", ").next().unwrap_or_default();
         ranges.split(' ').any(|range| {
             let (low, high) = range.split_once('-').unwrap_or((range, range));

@@ -108,7 +108,7 @@ fn no_arrow_strikes_through_a_text() {
 #[test]
 fn a_narrow_page_has_both_sides_and_every_word_between_them() {
     let mut long = datagram(Role::Server, 11_000_000, Some(21_000_000), "ServerHello");
-    long.packets = vec!["OneRtt 5: ".to_owned() + &"NEW_CONNECTION_ID, ".repeat(20)];
+    long.packets = vec!["1-RTT 5: ".to_owned() + &"NEW_CONNECTION_ID, ".repeat(20)];
     let connection = LadderConnection { datagrams: vec![long], taps: LadderTaps::Two, ..LadderConnection::default() };
     let page = render_ladder_html(&Ladder { connections: vec![connection], ..Ladder::default() });
     let [wide, narrow] = pictures(&page);
@@ -129,7 +129,7 @@ fn a_narrow_page_has_both_sides_and_every_word_between_them() {
 #[test]
 fn texts_of_both_sides_are_apart() {
     let mut one = datagram(Role::Client, 0, Some(10_000_000), "ClientHello");
-    one.packets = vec!["OneRtt 5: ".to_owned() + &"NEW_CONNECTION_ID, ".repeat(20); 2];
+    one.packets = vec!["1-RTT 5: ".to_owned() + &"NEW_CONNECTION_ID, ".repeat(20); 2];
     let other = LadderDatagram { sender: Role::Server, sent_ns: 1_000_000, ..one.clone() };
     let short = datagram(Role::Client, 2_000_000, Some(12_000_000), "Finished");
     let datagrams = vec![one, other, short];

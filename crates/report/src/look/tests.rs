@@ -81,7 +81,7 @@ fn a_page_of_150_000_packets_is_smaller_than_10_mib() {
         rtt_ns: (number % 3 == 0).then_some(40_000_000 + number % 20_000_000),
         is_dropped: number % 500 == 1,
         new_stream_bytes: 1200,
-        content: format!("OneRtt {number}: STREAM 0 offset {} length 1200", number * 1200),
+        content: format!("1-RTT {number}: STREAM 0 offset {} length 1200", number * 1200),
         ..LookPacket::default()
     });
     let page = render_look_html(&[transfer(packets.collect())]);

@@ -3,7 +3,7 @@
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm, fill};
 
 /// A paragraph of at most so many columns, in which every line but the first is indented. Words are not broken: a path can be copied.
-pub(crate) fn paragraph(text: &str, columns: u16, indent: usize) -> String {
+pub fn paragraph(text: &str, columns: u16, indent: usize) -> String {
     let indent = " ".repeat(indent);
     let options = Options::new(usize::from(columns))
         .subsequent_indent(&indent)
@@ -15,7 +15,7 @@ pub(crate) fn paragraph(text: &str, columns: u16, indent: usize) -> String {
 }
 
 /// Lines of prose, each a paragraph that fits the terminal; as they are where `width` is `None`, so that programs find each in one line.
-pub(crate) fn paragraphs(text: &str, width: Option<u16>) -> String {
+pub fn paragraphs(text: &str, width: Option<u16>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let indented = |line: &str| line.len() - line.trim_start_matches(' ').len();
     text.lines().map(|line| paragraph(line, width, indented(line) + 2) + "\n").collect()

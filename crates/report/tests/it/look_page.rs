@@ -24,7 +24,7 @@ pub fn transfer(name: &str) -> LookTransfer {
             behind_bottleneck_after_ns: (number % 50 != 7).then_some(20 * MILLISECOND + number * 104_729 % 9_000_000),
             is_dropped: number % 50 == 7,
             new_stream_bytes: 1200,
-            content: format!("OneRtt {number}: STREAM </script>"),
+            content: format!("1-RTT {number}: STREAM </script>"),
             ..LookPacket::default()
         });
         if number % 3 == 2 {
@@ -152,7 +152,7 @@ fn the_address_leads_to_a_packet_with_its_frames() {
         "await new Promise((done) => setTimeout(done, 100)); const time = view.transfers[0].time[view.selected.place];
         say(`${document.getElementById('detail').textContent} ${time > view.from && time < view.to}`);";
     let (said, _) = shown(&[transfer("one")], "#packet=1234", script);
-    assert!(said.contains("OneRtt 1234: STREAM &lt;/script&gt;") && said.ends_with("true"), "{said}");
+    assert!(said.contains("1-RTT 1234: STREAM &lt;/script&gt;") && said.ends_with("true"), "{said}");
     let script = "say(document.getElementById('detail').textContent);";
     let (said, _) = shown(&[transfer("one")], "#packet=9999", script);
     assert!(said.contains("no packet of the measured sender with number 9999"), "{said}");

@@ -1,6 +1,6 @@
 //! What `quiclab doctor` found, on one screen: what is missing first, with what to do, and the rest in few lines.
 
-use textwrap::{Options, WordSeparator, WordSplitter, fill};
+use quiclab_report::paragraph;
 
 use super::Check;
 
@@ -13,18 +13,8 @@ const TO_BUILD: &str = "to build ";
 
 /// The findings as text of at most `width` columns where the words allow it.
 pub fn screen(checks: &[Check], width: Option<u16>) -> String {
-    let columns = usize::from(width.unwrap_or(USUAL_WIDTH));
-    let paragraph = |state: &str, text: &str| {
-        let first = format!("{state:<STATE$}");
-        let rest = " ".repeat(STATE);
-        let options = Options::new(columns)
-            .initial_indent(&first)
-            .subsequent_indent(&rest)
-            .break_words(false)
-            .word_separator(WordSeparator::AsciiSpace)
-            .word_splitter(WordSplitter::NoHyphenation);
-        fill(text, options) + "\n"
-    };
+    let columns = width.unwrap_or(USUAL_WIDTH);
+    let paragraph = |state: &str, text: &str| paragraph(&format!("{state:<STATE$}{text}"), columns, STATE) + "\n";
     let mut text = String::new();
     for check in checks.iter().filter(|check| !check.good).chain(checks.iter().filter(|check| check.good)) {
         let Some(remedy) = &check.remedy else { continue };
