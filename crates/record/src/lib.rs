@@ -50,7 +50,7 @@ pub use observed::{
     CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Outcome, PathSeen, ProcessEnd, StampsSeen,
     TapRole, TapSeen,
 };
-pub use profile::profiles;
+pub use profile::{profile, profiles};
 pub use quiclab_agent_protocol::{profile::Profile, stage::StageSeen};
 pub use record::{Record, read_observed};
 pub use records::{ASIDE, Draft, Records, key, link_below};

@@ -1,6 +1,6 @@
 //! Reads the CPU time of the endpoints by function, of runs with `tap.profile`.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use quiclab_agent_protocol::profile::{MOST_PROFILE_BYTES, PROFILE, Profile};
 use quiclab_inputs::read_unlinked;
@@ -17,15 +17,22 @@ pub fn profiles(record: &Record) -> (Vec<(&'static str, Profile)>, Vec<String>) 
     // Without the setting a file of this name is the endpoint's own.
     if record.run.run.settings.tap.profile {
         for role in [SERVER_FOLDER, CLIENT_FOLDER] {
-            match read(&record.folder.join(role).join(PROFILE)) {
+            match profile(&record.folder, role) {
                 Ok(profile) => found.push((role, profile)),
-                Err(error) => missing.push(format!("{role}/{PROFILE}: {error}")),
+                Err(reason) => missing.push(reason),
             }
         }
     }
     (found, missing)
 }
 
-fn read(path: &Path) -> io::Result<Profile> {
-    Ok(serde_json::from_slice(&read_unlinked(path, MOST_PROFILE_BYTES)?)?)
+/// The profile of `server` or `client` in the folder of a record.
+///
+/// # Errors
+/// Where it is missing or damaged: a sentence that names the file.
+pub fn profile(record: &Path, role: &str) -> Result<Profile, String> {
+    let in_file = |reason: String| format!("{role}/{PROFILE}: {reason}");
+    let text = read_unlinked(&record.join(role).join(PROFILE), MOST_PROFILE_BYTES);
+    let text = text.map_err(|error| in_file(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| in_file(error.to_string()))
 }

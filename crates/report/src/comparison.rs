@@ -6,6 +6,8 @@
 mod cells;
 mod compare;
 mod condition;
+mod cpu;
+mod cpu_words;
 mod forest;
 mod handshake_words;
 mod handshakes;
@@ -20,6 +22,7 @@ mod words;
 
 pub use compare::{Key, Question, settings_key};
 pub use condition::{Condition, ConditionOutcome, Judgement};
+pub use cpu::{CpuChange, CpuDifference, FunctionChange, SeededProfiles};
 pub use handshakes::{HandshakeCell, HandshakeOutcome, Handshakes, is_counted as counts_handshakes};
 pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;

@@ -53,9 +53,10 @@ pub use any_report::{AnyReport, group_key};
 pub use bars::{Bars, render_bars_svg};
 pub use columns::metric_names;
 pub use comparison::{
-    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, HandshakeCell, HandshakeOutcome, Handshakes,
-    Judgement, Key, Lines, Pair, Question, Row, SeenTrain, ShownTrain, SideNumbers, Tone, TrainDifference, Verdict,
-    counts_handshakes, render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
+    Change, Comparison, Condition, ConditionOutcome, CpuChange, CpuDifference, DifferenceNumbers, FunctionChange,
+    HandshakeCell, HandshakeOutcome, Handshakes, Judgement, Key, Lines, Pair, Question, Row, SeededProfiles, SeenTrain,
+    ShownTrain, SideNumbers, Tone, TrainDifference, Verdict, counts_handshakes, render_comparison_html,
+    render_comparison_markdown, render_comparison_terminal, settings_key,
 };
 pub use curves::{Curves, render_curves_svg};
 pub use figures::render_figures;

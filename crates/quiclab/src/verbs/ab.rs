@@ -1,7 +1,9 @@
 //! `quiclab ab`
 
 mod command;
+mod cpu;
 mod failures;
+mod folders;
 mod interim_analyses;
 mod notes;
 mod results;
@@ -134,6 +136,7 @@ pub fn ab(settings: &AbSettings) -> Result<u8> {
         comparison.notes = notes::notes(&bench, &pairing, &plans);
         comparison.notes.extend(looks.in_words());
         comparison.explain(trains::differences(&comparison, &inputs, keys, &out));
+        cpu::add(&mut comparison, &inputs, keys, [&out.join("a"), &out.join("b")]);
         return show(&comparison, Some(([&inputs[0], &inputs[1]], keys)), &settings.judge);
     }
 }

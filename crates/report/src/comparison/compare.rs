@@ -27,7 +27,7 @@ const FAILURE_ALPHA: f64 = 0.05;
 /// What is said of two sides that are the same bytes.
 const SAME: &str = "A and B are the same";
 /// Version of the layout of the JSON.
-const SCHEMA: u32 = 5;
+const SCHEMA: u32 = 6;
 
 /// What makes runs of one side comparable with runs of the other: the same key.
 pub type Key<'a> = &'a dyn Fn(&Settings) -> String;
@@ -130,6 +130,7 @@ impl Comparison {
             only_in,
             pairs,
             trains: Vec::new(),
+            cpu: Vec::new(),
             is_same_bytes: false,
         })
     }
@@ -156,6 +157,7 @@ impl Comparison {
             pairs: Vec::new(),
             only_in: Default::default(),
             trains: Vec::new(),
+            cpu: Vec::new(),
             is_same_bytes: true,
         }
     }

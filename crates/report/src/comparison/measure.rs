@@ -135,7 +135,13 @@ impl Values {
         is_paired: bool,
     ) -> Self {
         let resolution = find_metric(metric).map_or(0.0, |facts| facts.resolution);
-        Self { resolution, sides, without_value, withheld: Default::default(), is_paired, is_identical: false }
+        Self { without_value, ..Self::in_steps_of(resolution, sides, is_paired) }
+    }
+
+    /// Values of something that is no metric; `resolution` is the smallest step that they can take.
+    pub(super) fn in_steps_of(resolution: f64, sides: [BTreeMap<u64, f64>; 2], is_paired: bool) -> Self {
+        let (without_value, withheld) = Default::default();
+        Self { resolution, sides, without_value, withheld, is_paired, is_identical: false }
     }
 
     pub(super) fn of(groups: [&Group; 2], metric: &str, is_paired: bool) -> Self {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{
     condition::{ConditionOutcome, Judgement},
+    cpu::CpuDifference,
     handshake_words::answer_of_all,
     handshakes::Handshakes,
     measure::{Change, Row},
@@ -45,6 +46,8 @@ pub struct Comparison {
     pub only_in: [Vec<String>; 2],
     /// A train of each pair that shows how the sides differ.
     pub trains: Vec<TrainDifference>,
+    /// CPU time of both endpoints of each pair by function, where runs were sampled.
+    pub cpu: Vec<CpuDifference>,
     /// True where A and B were found to be the same bytes, and nothing was run.
     pub is_same_bytes: bool,
 }

@@ -106,6 +106,10 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: Option<u16>, a
             short_table(&mut lines, pair, columns);
         }
     }
+    for cpu in comparison.cpu.iter().filter(|cpu| cpu.was_asked) {
+        lines.empty();
+        cpu.in_words(comparison.alpha, columns, all).iter().for_each(|line| lines.add(Tone::Plain, line));
+    }
     for train in &comparison.trains {
         lines.empty();
         for (place, paragraph) in train.in_words().iter().enumerate() {

@@ -168,7 +168,7 @@ fn a_table_of_markdown_has_five_columns() {
 fn json_has_raw_values_by_seed_and_a_schema() {
     let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -5e6), &[]), &[]);
     let json: serde_json::Value = serde_json::from_str(&comparison.to_json()).unwrap();
-    assert_eq!(json["schema"], 5);
+    assert_eq!(json["schema"], 6);
     let rows = json["pairs"][0]["metrics"].as_array().unwrap();
     let goodput = rows.iter().find(|row| row["metric"] == "goodput_wire_bps").unwrap();
     assert_eq!(goodput["a"]["values"][0], serde_json::json!([1, 36.9e6]));

@@ -7,10 +7,10 @@ use std::{
 
 use anyhow::{Result, bail};
 use quiclab_pages::{folder::holds_results, results::Results};
-use quiclab_report::{Comparison, Question, settings_key};
+use quiclab_report::{Comparison, Key, Question, settings_key};
 use quiclab_testbed::shell::quoted;
 
-use super::{ALPHA, show};
+use super::{ALPHA, cpu, show};
 
 use crate::{
     settings::{AbSettings, JudgeSettings},
@@ -68,12 +68,14 @@ pub fn compare(folders: [PathBuf; 2], judge: &JudgeSettings) -> Result<u8> {
         not_judged: BTreeMap::new(),
         command: format!("quiclab ab {} {}", quoted(&names[0]), quoted(&names[1])),
     };
-    let Some(comparison) = Comparison::of(&inputs[0], &inputs[1], [&settings_key, &settings_key], &question) else {
+    let keys: [Key; 2] = [&settings_key, &settings_key];
+    let Some(mut comparison) = Comparison::of(&inputs[0], &inputs[1], keys, &question) else {
         bail!(
             "{} and {}: found no common settings, expected some\nhint: results of the same experiment and profile",
             names[0],
             names[1]
         );
     };
-    show(&comparison, Some((inputs.each_ref(), [&settings_key, &settings_key])), judge)
+    cpu::add(&mut comparison, &inputs, keys, folders.each_ref().map(PathBuf::as_path));
+    show(&comparison, Some((inputs.each_ref(), keys)), judge)
 }

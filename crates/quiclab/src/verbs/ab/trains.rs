@@ -12,7 +12,10 @@ use quiclab_report::{
 };
 use quiclab_wire::{QlogEventKind, QlogSpace, read_qlog};
 
-use super::train_search::{first_lonely, longest};
+use super::{
+    folders::record_of,
+    train_search::{first_lonely, longest},
+};
 use quiclab_units::ShowPath;
 
 use quiclab_pages::transfer::logs::open_log;
@@ -87,16 +90,9 @@ fn difference(label: &str, runs: [&RunRow; 2], burstier: Option<usize>, out: &Pa
     }))
 }
 
-/// The record of a run: below the folder of its side, or of its side and file.
+/// The record of a run of a side.
 fn record(out: &Path, side: &str, run: &RunRow) -> Result<Record> {
-    let folder = out.join(side);
-    let own = folder.join(&run.folder);
-    if own.is_dir() {
-        return Ok(Record::load(&own)?);
-    }
-    let entries = std::fs::read_dir(&folder).with_context(|| folder.shown())?;
-    let below = entries.flatten().map(|entry| entry.path().join(&run.folder)).find(|path| path.is_dir());
-    Ok(Record::load(&below.with_context(|| format!("{}: found no record {}", folder.shown(), run.folder))?)?)
+    Ok(Record::load(&record_of(&out.join(side), run)?)?)
 }
 
 fn shown(record: &Record, train: &Train) -> Result<SeenTrain> {

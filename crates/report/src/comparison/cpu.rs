@@ -1,0 +1,249 @@
+//! CPU time of the endpoints by function on both sides: what grew, what shrank, and by how much.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quiclab_agent_protocol::profile::{FunctionSamples, Profile};
+use quiclab_metrics::holm;
+use serde::Serialize;
+
+use super::{
+    measure::Values,
+    result::{Comparison, Pair},
+};
+
+/// The endpoints of a run.
+const ROLES: [&str; 2] = ["server", "client"];
+/// Where the programs and libraries of a stack are, as endpoints see them.
+const STACK_FOLDER: &str = "/stack/";
+/// Share of an endpoint's CPU time that its samples have to stand for: with fewer, part of the transfer was not sampled.
+const LEAST_SAMPLED: f64 = 0.9;
+
+/// Profiles of an endpoint by seed, of the runs that were to have one. An error is the reason why there is none.
+pub type SeededProfiles = BTreeMap<u64, Result<Profile, String>>;
+
+/// CPU time of an endpoint on both sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct CpuDifference {
+    /// Name of the settings.
+    pub label: String,
+    /// `server` or `client`.
+    pub role: &'static str,
+    /// Runs of A and of B that have samples.
+    pub runs: [usize; 2],
+    /// Whether runs with the same seed are compared with each other: where at least two seeds are common.
+    pub is_paired: bool,
+    /// CPU time by the kernel's counter; `None` where a side has no samples.
+    pub total: Option<CpuChange>,
+    /// Functions, those whose CPU time differs most first; `None` where they cannot be compared.
+    pub functions: Option<Vec<FunctionChange>>,
+    /// Why `functions` is `None`.
+    pub missing: Option<String>,
+    /// What is missing in some runs, or in part of a program: each note once.
+    pub notes: Vec<String>,
+    /// Whether any run was to have samples.
+    #[serde(skip)]
+    pub(super) was_asked: bool,
+}
+
+/// CPU time of a function on both sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionChange {
+    /// Name of the function. In brackets: the kernel, or what has no name in a program.
+    pub function: String,
+    /// CPU time in it.
+    #[serde(flatten)]
+    pub cpu: CpuChange,
+    /// The p-value of "no difference", corrected for the number of functions; `None` where nothing was repeated.
+    pub p_corrected: Option<f64>,
+    /// Whether it differs by more than chance does: `p_corrected` is at most the level of the comparison.
+    pub is_shown: bool,
+}
+
+/// CPU time of a run on both sides, in ns. In a virtual machine a nanosecond is an instruction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuChange {
+    /// Means of A and of B: of the pairs where there are any, otherwise of all runs.
+    pub means_ns: [f64; 2],
+    /// The mean difference, B less A.
+    pub difference_ns: f64,
+    /// Confidence interval of the difference, by itself; `None` where nothing was repeated.
+    pub interval_ns: Option<(f64, f64)>,
+    /// The p-value of "no difference", by itself; `None` where nothing was repeated.
+    pub p: Option<f64>,
+}
+
+impl Comparison {
+    /// Adds the CPU time of both endpoints of each pair. `profiles` returns those of the runs of A (0) or of B (1) in a role.
+    pub fn attribute_cpu_time(&mut self, profiles: impl Fn(&Pair, &'static str, usize) -> SeededProfiles) {
+        let of = |pair: &Pair, role| {
+            let sides = [0, 1].map(|side| profiles(pair, role, side));
+            CpuDifference::of(&pair.label, role, &sides, pair.is_paired, self.alpha)
+        };
+        self.cpu = self.pairs.iter().flat_map(|pair| ROLES.map(|role| of(pair, role))).collect();
+    }
+}
+
+impl CpuDifference {
+    fn of(label: &str, role: &'static str, sides: &[SeededProfiles; 2], is_paired: bool, alpha: f64) -> Self {
+        let sampled = sides.each_ref().map(Side::of);
+        let [a, b] = &sampled;
+        let common_seeds = a.runs.keys().filter(|seed| b.runs.contains_key(seed)).count();
+        let is_paired = is_paired && common_seeds > 1;
+        let change = |step_ns: u64, value: &dyn Fn(&Sampled) -> u64| {
+            let of_side = |side: &Side| {
+                side.runs.iter().map(|(seed, run)| (*seed, value(run) as f64)).collect::<BTreeMap<_, _>>()
+            };
+            CpuChange::of(&Values::in_steps_of(step_ns as f64, sampled.each_ref().map(of_side), is_paired), alpha)
+        };
+        let missing = if sides.iter().all(BTreeMap::is_empty) {
+            Some("no run was sampled; hint: --set tap.profile=true".to_owned())
+        } else {
+            let why = |side: &Side, letter| Some(format!("{letter}: {}", side.why_not_compared(role)?));
+            why(a, "A").or_else(|| why(b, "B"))
+        };
+        let runs = || sampled.iter().flat_map(|side| side.runs.values());
+        let functions = missing.is_none().then(|| {
+            let period_ns = runs().map(|run| run.period_ns).max().unwrap_or(0);
+            let names: BTreeSet<&String> = runs().flat_map(|run| run.functions.keys()).collect();
+            let of_function = |name: &String| {
+                let cpu = change(period_ns, &|run| run.functions.get(name).copied().unwrap_or(0));
+                FunctionChange { function: name.clone(), cpu, p_corrected: None, is_shown: false }
+            };
+            let mut functions: Vec<_> = names.into_iter().map(of_function).collect();
+            correct(&mut functions, alpha);
+            // Stable: equal ones stay in the order of their names.
+            functions.sort_by(|one, other| other.cpu.size().total_cmp(&one.cpu.size()));
+            functions
+        });
+        let with_letter = |(letter, side): (&str, &Side)| {
+            side.notes.iter().map(|note| format!("{letter}: {note}")).collect::<Vec<_>>()
+        };
+        Self {
+            label: label.to_owned(),
+            role,
+            runs: sampled.each_ref().map(|side| side.runs.len()),
+            is_paired,
+            total: sampled.iter().all(|side| !side.runs.is_empty()).then(|| change(1, &|run| run.counted_ns)),
+            functions,
+            missing,
+            notes: ["A", "B"].into_iter().zip(&sampled).flat_map(with_letter).collect(),
+            was_asked: sides.iter().any(|side| !side.is_empty()),
+        }
+    }
+}
+
+impl CpuChange {
+    fn of(values: &Values, alpha: f64) -> Self {
+        let means_ns = values.means();
+        let estimate = values.difference(1.0);
+        Self {
+            means_ns,
+            difference_ns: estimate.map_or(means_ns[1] - means_ns[0], |estimate| estimate.mean),
+            interval_ns: estimate.map(|estimate| estimate.interval(alpha)),
+            p: estimate.map(|estimate| estimate.p()),
+        }
+    }
+
+    fn size(&self) -> f64 {
+        self.difference_ns.abs()
+    }
+}
+
+/// Corrects the p-values of the functions together.
+fn correct(functions: &mut [FunctionChange], alpha: f64) {
+    let values: Vec<_> = functions.iter().filter_map(|one| one.cpu.p).collect();
+    for (one, p) in functions.iter_mut().filter(|one| one.cpu.p.is_some()).zip(holm(&values)) {
+        one.p_corrected = Some(p);
+        one.is_shown = p <= alpha;
+    }
+}
+
+/// The runs of a side that can be compared.
+#[derive(Default)]
+struct Side {
+    runs: BTreeMap<u64, Sampled>,
+    /// What is missing: each note once.
+    notes: Vec<String>,
+    /// Whether functions have names: any at all, and any in the stack's own files; `None` without samples there.
+    has_names: bool,
+    has_names_in_stack: Option<bool>,
+}
+
+/// Samples of an endpoint in a run.
+struct Sampled {
+    period_ns: u64,
+    counted_ns: u64,
+    /// CPU time in ns.
+    functions: BTreeMap<String, u64>,
+}
+
+impl Side {
+    fn of(profiles: &SeededProfiles) -> Self {
+        let mut side = Self::default();
+        for (seed, profile) in profiles {
+            let usable = profile.as_ref().map_err(Clone::clone).and_then(|profile| {
+                let notes = profile.notes.iter().cloned();
+                side.notes.extend(notes);
+                Sampled::of(profile).map(|run| (profile, run))
+            });
+            match usable {
+                Ok((profile, run)) => {
+                    side.note_names(&profile.functions);
+                    side.runs.insert(*seed, run);
+                }
+                Err(reason) => side.notes.push(format!("seed {seed}: {reason}")),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        side.notes.retain(|note| seen.insert(note.clone()));
+        side
+    }
+
+    fn note_names(&mut self, functions: &[FunctionSamples]) {
+        for one in functions.iter().filter(|one| one.samples > 0) {
+            let has_name = one.function.is_some();
+            self.has_names |= has_name;
+            if one.program.starts_with(STACK_FOLDER) {
+                *self.has_names_in_stack.get_or_insert(false) |= has_name;
+            }
+        }
+    }
+
+    /// `None` where its functions can be compared.
+    fn why_not_compared(&self, role: &str) -> Option<String> {
+        if self.runs.is_empty() {
+            return Some(match self.notes.first() {
+                None => "no run was sampled; hint: --set tap.profile=true".to_owned(),
+                Some(first) => format!("no run has samples that can be used: {first}"),
+            });
+        }
+        let is_named = self.has_names && self.has_names_in_stack != Some(false);
+        let why = || self.notes.first().map_or_else(String::new, |note| format!(": {note}"));
+        (!is_named).then(|| format!("no function of the {role}'s program has a name{}", why()))
+    }
+}
+
+impl Sampled {
+    fn of(profile: &Profile) -> Result<Self, String> {
+        let sampled_ns = profile.samples.saturating_mul(profile.period_ns);
+        if (sampled_ns as f64) < LEAST_SAMPLED * profile.cpu_ns as f64 {
+            return Err(format!("samples stand for {sampled_ns} ns only, of {} ns of CPU time", profile.cpu_ns));
+        }
+        let mut functions: BTreeMap<String, u64> = BTreeMap::new();
+        for one in &profile.functions {
+            let time = functions.entry(name_of(one)).or_default();
+            *time = time.saturating_add(one.samples.saturating_mul(profile.period_ns));
+        }
+        Ok(Self { period_ns: profile.period_ns, counted_ns: profile.cpu_ns, functions })
+    }
+}
+
+/// The name of a function, without its program: those of A and of B may be called differently.
+fn name_of(one: &FunctionSamples) -> String {
+    match (&one.function, one.program.as_str()) {
+        (Some(name), _) => name.clone(),
+        // The kernel, and memory without a file such as [vdso].
+        (None, program) if program.starts_with('[') => program.to_owned(),
+        (None, program) => format!("[{}, no name]", program.rsplit('/').next().unwrap_or(program)),
+    }
+}
