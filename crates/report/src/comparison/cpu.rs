@@ -247,3 +247,153 @@ fn name_of(one: &FunctionSamples) -> String {
         (None, program) => format!("[{}, no name]", program.rsplit('/').next().unwrap_or(program)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD_NS: u64 = 1_000_000;
+
+    fn function(program: &str, function: Option<&str>, samples: u64) -> FunctionSamples {
+        FunctionSamples { program: program.to_owned(), function: function.map(str::to_owned), samples }
+    }
+
+    fn profile(functions: Vec<FunctionSamples>) -> Profile {
+        let samples = functions.iter().map(|one| one.samples).sum::<u64>();
+        Profile { period_ns: PERIOD_NS, cpu_ns: samples * PERIOD_NS, samples, functions, notes: Vec::new() }
+    }
+
+    /// Runs with the seeds 1, 2, ..., each with these samples of functions of the stack.
+    fn side(runs: &[&[(&str, u64)]]) -> SeededProfiles {
+        let of_run = |samples: &&[(&str, u64)]| {
+            Ok(profile(samples.iter().map(|(name, count)| function("/stack/e", Some(name), *count)).collect()))
+        };
+        (1..).zip(runs.iter().map(of_run)).collect()
+    }
+
+    fn compared(a: SeededProfiles, b: SeededProfiles) -> CpuDifference {
+        CpuDifference::of("x", "server", &[a, b], true, 0.05)
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-3 * expected.abs(), "found {found}, expected {expected}");
+    }
+
+    #[test]
+    fn the_interval_is_that_of_the_pairs_by_the_table_of_student() {
+        // Differences 2, 4 and 6 samples: mean 4, standard deviation 2, and t(0.975; 2) = 4.3027 in every table.
+        let a = side(&[&[("f", 10)], &[("f", 50)], &[("f", 90)]]);
+        let b = side(&[&[("f", 12)], &[("f", 54)], &[("f", 96)]]);
+        let found = compared(a, b);
+        assert!(found.is_paired);
+        let functions = found.functions.unwrap();
+        let [f] = &functions[..] else { panic!("one function") };
+        assert_eq!((f.cpu.means_ns, f.cpu.difference_ns), ([50e6, 54e6], 4e6));
+        let (low, high) = f.cpu.interval_ns.unwrap();
+        let half = 4.3027 * 2e6 / 3_f64.sqrt();
+        near(low, 4e6 - half);
+        near(high, 4e6 + half);
+        // t = 4 / (2 / sqrt 3) = sqrt 12; with two degrees of freedom p = 1 - t / sqrt(2 + t^2).
+        near(f.cpu.p.unwrap(), 1.0 - (12_f64 / 14.0).sqrt());
+        assert_eq!(found.total.unwrap().difference_ns, 4e6);
+    }
+
+    #[test]
+    fn equal_differences_are_certain_up_to_the_steps_of_the_samples() {
+        let a = side(&[&[("f", 10)], &[("f", 20)]]);
+        let b = side(&[&[("f", 13)], &[("f", 23)]]);
+        let f = compared(a, b).functions.unwrap().remove(0);
+        // Each side is rounded to a sample: a variance of 1/12, together 1/6. t(0.975; 1) = 12.706.
+        near(f.cpu.interval_ns.unwrap().1, 3e6 + 12.706 * 1e6 * (1.0 / 6.0 / 2.0_f64).sqrt());
+    }
+
+    #[test]
+    fn a_function_of_one_side_counts_as_zero_on_the_other_and_what_differs_most_comes_first() {
+        let a = side(&[&[("old", 9), ("both", 40)], &[("old", 11), ("both", 40)]]);
+        let b = side(&[&[("new", 5), ("both", 41)], &[("both", 41)]]);
+        let found = compared(a, b).functions.unwrap();
+        let found: Vec<_> = found.iter().map(|one| (one.function.as_str(), one.cpu.means_ns)).collect();
+        assert_eq!(found, [("old", [10e6, 0.0]), ("new", [0.0, 2.5e6]), ("both", [40e6, 41e6])]);
+    }
+
+    #[test]
+    fn only_runs_with_a_counterpart_count_and_one_run_of_a_side_has_no_interval() {
+        let found = compared(side(&[&[("f", 10)], &[("f", 20)], &[("f", 99)]]), side(&[&[("f", 12)], &[("f", 24)]]));
+        assert_eq!((found.runs, found.functions.unwrap()[0].cpu.difference_ns), ([3, 2], 3e6));
+        let found = compared(side(&[&[("f", 10)]]), side(&[&[("f", 15)]]));
+        let f = found.functions.unwrap().remove(0);
+        assert_eq!((found.is_paired, f.cpu.difference_ns, f.cpu.interval_ns, f.is_shown), (false, 5e6, None, false));
+    }
+
+    #[test]
+    fn p_values_are_corrected_for_the_number_of_functions() {
+        // Seven differences of 100 samples less or more one, beside functions without a difference.
+        let runs = |base: u64| {
+            let of = |seed: u64| {
+                let others = (0..9).map(|number| (format!("same{number}"), 50));
+                others.chain([("grew".to_owned(), base + seed % 2)]).collect::<Vec<_>>()
+            };
+            let runs: Vec<_> = (1..=7).map(of).collect();
+            let runs: Vec<Vec<_>> =
+                runs.iter().map(|run| run.iter().map(|(name, count)| (name.as_str(), *count)).collect()).collect();
+            side(&runs.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        };
+        let found = compared(runs(50), runs(150)).functions.unwrap();
+        let shown: Vec<_> = found.iter().filter(|one| one.is_shown).map(|one| one.function.as_str()).collect();
+        assert_eq!(shown, ["grew"]);
+        near(found[0].p_corrected.unwrap(), 10.0 * found[0].cpu.p.unwrap());
+    }
+
+    #[test]
+    fn a_side_that_was_not_sampled_is_null_with_the_reason() {
+        let of = |a, b| {
+            let found = compared(a, b);
+            assert!(found.functions.is_none());
+            (found.missing.unwrap(), found.total.is_some())
+        };
+        let good = || side(&[&[("f", 1)]]);
+        let none = || "no run was sampled; hint: --set tap.profile=true".to_owned();
+        assert_eq!(of(SeededProfiles::new(), SeededProfiles::new()), (none(), false));
+        assert_eq!(of(good(), SeededProfiles::new()), (format!("B: {}", none()), false));
+        let lost = SeededProfiles::from([(4, Err("server/profile.json: it is gone".to_owned()))]);
+        let why = "A: no run has samples that can be used: seed 4: server/profile.json: it is gone";
+        assert_eq!(of(lost, good()), (why.to_owned(), false));
+        // A run that was sampled at its beginning only.
+        let mut cut = profile(vec![function("/stack/e", Some("f"), 89)]);
+        cut.cpu_ns = 100 * PERIOD_NS;
+        let why = of(good(), SeededProfiles::from([(1, Ok(cut.clone()))])).0;
+        assert!(why.contains("seed 1: samples stand for 89000000 ns only, of 100000000 ns"), "{why}");
+        cut.functions[0].samples = 90;
+        cut.samples = 90;
+        assert!(compared(good(), SeededProfiles::from([(1, Ok(cut))])).functions.is_some());
+    }
+
+    #[test]
+    fn a_stripped_program_is_not_compared_function_by_function() {
+        let mut stripped = profile(vec![
+            function("[kernel]", None, 9),
+            function("/stack/e", None, 7),
+            function("/lib/libc.so.6", Some("memcpy"), 1),
+        ]);
+        stripped.notes = vec!["[no symbols] /stack/e: was stripped".to_owned()];
+        let found = compared(side(&[&[("f", 1)]]), SeededProfiles::from([(1, Ok(stripped.clone()))]));
+        assert_eq!((found.functions.is_none(), found.total.is_some()), (true, true));
+        let why = "B: no function of the server's program has a name: [no symbols] /stack/e: was stripped";
+        assert_eq!(found.missing.as_deref(), Some(why));
+        // With names of some of its functions it is, and the rest is a row.
+        stripped.functions.push(function("/stack/lib.so", Some("f"), 1));
+        let found = compared(side(&[&[("f", 1)]]), SeededProfiles::from([(1, Ok(stripped))]));
+        assert_eq!(found.notes, ["B: [no symbols] /stack/e: was stripped"]);
+        let names: Vec<_> = found.functions.iter().flatten().map(|one| one.function.as_str()).collect();
+        assert_eq!(names, ["[kernel]", "[e, no name]", "memcpy", "f"]);
+    }
+
+    #[test]
+    fn numbers_of_a_damaged_profile_do_no_harm() {
+        let mut wild = profile(vec![function("/stack/e", Some("f"), 1), function("//anon", None, 1)]);
+        (wild.period_ns, wild.cpu_ns, wild.samples) = (u64::MAX, u64::MAX, u64::MAX);
+        wild.functions[0].samples = u64::MAX;
+        let found = compared(SeededProfiles::from([(1, Ok(wild))]), side(&[&[("f", 1)]]));
+        assert_eq!(found.functions.unwrap().len(), 2);
+    }
+}
