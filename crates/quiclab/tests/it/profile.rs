@@ -1,8 +1,10 @@
 //! CPU time of the endpoints by function: the samples are those of the CPU time that was used, and the same in each repetition.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use crate::common::{Bench, REAL_STACKS, output_of, quiclab, records};
+use serde_json::Value;
+
+use crate::common::{Bench, REAL_STACKS, TEST_STACKS, output_of, quiclab, records};
 
 const EXPERIMENT: &str = "name = \"tests/profile\"\ntitle = \"CPU time by function\"\n[stack]\nname = \"quinn\"\n\
                           [workload]\nsize = \"256 KiB\"\n[tap]\nprofile = true\n";
@@ -56,4 +58,63 @@ fn other_testbeds_refuse_to_sample() {
     let result = output_of(&mut bench.run(REAL_STACKS, "out", &["--testbed", "sim"]));
     assert_ne!(result.status, Some(0));
     assert!(result.errors.contains("tap.profile"), "{}", result.errors);
+}
+
+/// A copy of the stack whose server counts nine million steps in one function, three million in another, and two instructions a step.
+fn counting(folder: &Path, name: &str, file: &str, change: [&str; 2]) {
+    let copy = folder.join(name);
+    fs::create_dir(&copy).unwrap();
+    for original in ["stack.toml", "endpoint.c"] {
+        let text = fs::read_to_string(Path::new(TEST_STACKS).join("counting").join(original)).unwrap();
+        assert!(original != file || text.contains(change[0]), "{original} is another now");
+        let text = if original == file { text.replace(change[0], change[1]) } else { text };
+        fs::write(copy.join(original), text).unwrap();
+    }
+}
+
+#[test]
+fn a_function_that_counts_twice_as_far_is_what_grew_and_a_stripped_program_has_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    counting(folder.path(), "main", "", ["", ""]);
+    counting(folder.path(), "pr", "endpoint.c", ["#define LIGHT 3000000", "#define LIGHT 6000000"]);
+    counting(folder.path(), "stripped", "stack.toml", ["-static", "-static -s"]);
+    let ab = |sides: [&str; 2], more: &[&str]| {
+        let mut command = quiclab();
+        let set = ["--set", "tap.profile=true", "--set", "workload.size=64 KiB", "--reps", "2"];
+        command.current_dir(folder.path()).arg("ab").args(sides).args(set).args(["--stacks", TEST_STACKS]).args(more);
+        let result = output_of(&mut command);
+        assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+        result.output
+    };
+    let files = ["--html", "page.html", "--markdown", "comment.md"];
+    let all: Value =
+        serde_json::from_str(&ab(["main", "pr"], &[&["--out", "grew", "--json"], &files[..]].concat())).unwrap();
+    let server = all["cpu"].as_array().unwrap().iter().find(|one| one["role"] == "server").unwrap();
+    assert_eq!((&server["is_paired"], &server["missing"]), (&true.into(), &Value::Null), "{server}");
+    let functions = server["functions"].as_array().unwrap();
+    let of = |name: &str| functions.iter().find(|one| one["function"] == name).unwrap();
+    let near = |found: &Value, expected_ms: f64| {
+        // An instruction takes a nanosecond. The kernel takes its samples in the time of the function, which was 3 % of it.
+        let found = found.as_f64().unwrap() / 1e6;
+        assert!((found - expected_ms).abs() < 0.1 * expected_ms, "{found} ms, expected {expected_ms} ms");
+    };
+    for (name, expected) in [("count_heavy", [18.0, 18.0]), ("count_light", [6.0, 12.0])] {
+        for side in [0, 1] {
+            near(&of(name)["means_ns"][side], expected[side]);
+        }
+    }
+    assert_eq!(functions[0]["function"], "count_light", "what grew most comes first");
+    near(&functions[0]["difference_ns"], 6.0);
+    near(&server["total"]["difference_ns"], 6.0);
+    let words = ab(["main", "pr"], &["--out", "grew"]);
+    assert!(words.contains("CPU time of the server in ms"), "{words}");
+    let row = words.lines().find(|line| line.ends_with(" count_light")).unwrap_or_else(|| panic!("{words}"));
+    assert!(row.contains("+6."), "{words}");
+
+    let all: Value = serde_json::from_str(&ab(["main", "stripped"], &["--out", "stripped-out", "--json"])).unwrap();
+    let server = all["cpu"].as_array().unwrap().iter().find(|one| one["role"] == "server").unwrap();
+    let missing = server["missing"].as_str().unwrap();
+    assert!(missing.starts_with("B: no function of the server's program has a name: [no symbols]"), "{missing}");
+    assert!(missing.contains("was stripped"), "{missing}");
+    assert!(server["functions"].is_null() && server["total"]["means_ns"][1].as_f64().unwrap() > 24e6, "{server}");
 }
