@@ -1,19 +1,22 @@
 //! CPU time by function, for people: in the terminal, in Markdown and on a page.
 
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
 use quiclab_units::shown;
 
 use super::{
     cpu::{CpuChange, CpuDifference, FunctionChange},
     words,
 };
-use crate::terminal::paragraph::paragraph;
+use crate::{markdown::text::escaped, terminal::paragraph::paragraph};
 
 /// Functions of an endpoint that are shown unless all are asked for.
 const MOST_FUNCTIONS: usize = 8;
 /// Columns that the terminal leaves to the name of a function at least.
 const LEAST_NAME: usize = 20;
 /// Mark of functions that differ by more than chance.
-const MARK: char = '*';
+const MARK: &str = "*";
 /// What the sum over all functions is called.
 const TOTAL: &str = "total";
 
@@ -27,6 +30,10 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn of(one: &'a FunctionChange) -> Self {
         Self { name: &one.function, cpu: &one.cpu, is_shown: one.is_shown }
+    }
+
+    fn mark(&self) -> &'static str {
+        if self.is_shown { MARK } else { "" }
     }
 }
 
@@ -75,17 +82,20 @@ impl CpuDifference {
                  larger transfers show smaller differences"
             ),
             count => {
-                format!("{MARK} differs by more than chance, corrected for the number of functions ({level}): {count}")
+                let differ = if count == 1 { "function differs" } else { "functions differ" };
+                format!("{MARK} {count} {differ} by more than chance, corrected for their number ({level})")
             }
         })
     }
 
     /// How many functions are not in a table of so many rows; `None` where all are.
     fn rest(&self, rows: usize) -> Option<String> {
-        let functions = self.functions.as_deref()?;
-        let hidden = functions.len().checked_sub(rows.saturating_sub(1)).filter(|hidden| *hidden > 0)?;
-        let differ = functions.iter().skip(rows.saturating_sub(1)).filter(|one| one.cpu.difference_ns != 0.0).count();
-        Some(format!("of {hidden} other functions {differ} differ, by less"))
+        let hidden = self.functions.as_deref()?.get(rows.saturating_sub(1)..).filter(|hidden| !hidden.is_empty())?;
+        let differ = hidden.iter().filter(|one| one.cpu.difference_ns != 0.0).count();
+        Some(match differ {
+            0 => format!("{} other functions do not differ", hidden.len()),
+            _ => format!("of {} other functions {differ} differ, by less", hidden.len()),
+        })
     }
 
     /// Lines for the terminal.
@@ -99,24 +109,77 @@ impl CpuDifference {
             texts.map(|cells| cells[column].chars().count()).max().unwrap_or(0)
         };
         let widths = [0, 1, 2].map(width);
-        let line = |[a, b, difference]: &[String; 3], mark: char, name: &str| {
+        let line = |[a, b, difference]: &[String; 3], mark: &str, name: &str| {
             let [w0, w1, w2] = widths;
-            let numbers = format!("  {a:>w0$}  {b:>w1$}  {difference:<w2$} {mark} ");
+            let numbers = format!("  {a:>w0$}  {b:>w1$}  {difference:<w2$} {mark:1} ");
             let room = usize::from(columns).saturating_sub(numbers.chars().count()).max(LEAST_NAME);
             let name = if all { shown(name).into_owned() } else { shortened(&shown(name), room) };
             (numbers + &name).trim_end().to_owned()
         };
         if !cells.is_empty() {
-            lines.push(line(&headings, ' ', "function"));
+            lines.push(line(&headings, "", "function"));
         }
-        let mark = |row: &Row| if row.is_shown { MARK } else { ' ' };
-        lines.extend(cells.iter().map(|(row, cells)| line(cells, mark(row), row.name)));
-        let rest = self.rest(rows.len()).map(|rest| if all { rest } else { format!("{rest}: --all shows every one") });
-        let missing = self.missing.iter().map(|why| format!("no functions: {why}"));
-        let notes = if self.missing.is_none() { &self.notes[..] } else { &[] };
-        let texts = self.what_is_shown(alpha).into_iter().chain(rest).chain(missing).chain(notes.iter().cloned());
+        lines.extend(cells.iter().map(|(row, cells)| line(cells, row.mark(), row.name)));
+        let more = if all { "" } else { ": --all shows what differs" };
+        let texts = self.sentences(alpha).into_iter().chain(self.rest(rows.len()).map(|rest| rest + more));
         lines.extend(texts.map(|text| paragraph(&format!("  {}", shown(&text)), columns, 4)));
         lines
+    }
+
+    /// A folded table of Markdown.
+    pub(super) fn in_markdown(&self, alpha: f64) -> String {
+        let rows = self.rows(MOST_FUNCTIONS);
+        let mut text = format!("\n<details><summary>{}</summary>\n", escaped(&self.heading(alpha)));
+        if !rows.is_empty() {
+            text.push_str("\n| function | A | B | B \u{2212} A | |\n|---|--:|--:|--:|---|\n");
+        }
+        for row in &rows {
+            let [a, b, difference] = cells(row.cpu);
+            let _ = writeln!(text, "| {} | {a} | {b} | {difference} | {} |", escaped(row.name), escaped(row.mark()));
+        }
+        for sentence in self.sentences(alpha).into_iter().chain(self.rest(rows.len())) {
+            let _ = writeln!(text, "\n{}", escaped(&sentence));
+        }
+        text + "\n</details>\n"
+    }
+
+    /// A folded table of a page, with every function that differs.
+    pub(super) fn on_page(&self, alpha: f64) -> Markup {
+        let rows = self.rows(usize::MAX);
+        html! {
+            details {
+                summary { (self.heading(alpha)) }
+                @for sentence in self.sentences(alpha) { p.note { (shown(&sentence)) } }
+                @if !rows.is_empty() {
+                    div.wide {
+                        table {
+                            thead { tr { th.text { "function" } th { "A" } th { "B" } th { "B \u{2212} A" } th {} } }
+                            tbody {
+                                @for row in &rows {
+                                    @let [a, b, difference] = cells(row.cpu);
+                                    tr {
+                                        th.text { (shown(row.name)) }
+                                        td { (a) }
+                                        td { (b) }
+                                        td { (difference) }
+                                        td { (row.mark()) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    @if let Some(rest) = self.rest(rows.len()) { p.note { (rest) } }
+                }
+            }
+        }
+    }
+
+    /// What a reader has to know of the numbers, or why there are none.
+    fn sentences(&self, alpha: f64) -> Vec<String> {
+        match &self.missing {
+            Some(why) => vec![format!("no functions: {why}")],
+            None => self.what_is_shown(alpha).into_iter().chain(self.notes.iter().cloned()).collect(),
+        }
     }
 }
 

@@ -52,6 +52,7 @@ pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportI
                 (table(pair, comparison.alpha, &|row| !row.is_primary))
             }
         }
+        @for cpu in comparison.cpu.iter().filter(|cpu| cpu.was_asked) { (cpu.on_page(comparison.alpha)) }
         (trains(comparison))
         @if let Some((inputs, keys)) = inputs { (distributions(inputs, keys)) }
         (how_to_read(comparison))

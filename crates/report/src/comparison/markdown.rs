@@ -83,6 +83,9 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
         let _ =
             writeln!(text, "\n<details><summary>Other metrics that differ</summary>\n{}\n</details>", others.concat());
     }
+    for cpu in comparison.cpu.iter().filter(|cpu| cpu.was_asked) {
+        text.push_str(&cpu.in_markdown(comparison.alpha));
+    }
     if !comparison.trains.is_empty() {
         text.push_str("\n<details><summary>A train that shows it</summary>\n\n");
         for train in &comparison.trains {

@@ -5,6 +5,7 @@ mod colours;
 mod comment;
 mod common;
 mod comparison;
+mod cpu_by_function;
 mod cpu_time;
 mod handshake_cells;
 mod handshakes;
