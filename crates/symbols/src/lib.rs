@@ -1,11 +1,15 @@
 //! Names of functions in ELF files: [`FunctionNames::read`], then [`FunctionNames::at`] for each place in the file, and [`shown`] for people.
 
-use std::fs::File;
+use std::{fmt, fs::File};
 
+use cpp_demangle::{DemangleOptions, Symbol};
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
 
 /// Most symbols that are read of each table of a file.
 const MOST_SYMBOLS: usize = 4_000_000;
+
+/// Names in C++ that are longer, in bytes, stay as they are.
+const LONGEST_CPP_NAME: usize = 4096;
 
 /// The functions of an ELF file that have names.
 #[derive(Clone, Debug, Default)]
@@ -53,9 +57,37 @@ impl FunctionNames {
     }
 }
 
-/// A name for people: without the mangling of Rust, and without its hash.
+/// A name for people: without the mangling of Rust and its hash, without that of C++ and its parameters. Other names, and those that make no
+/// sense, stay as they are.
 pub fn shown(name: &str) -> String {
-    format!("{:#}", rustc_demangle::demangle(name))
+    match rustc_demangle::try_demangle(name) {
+        Ok(demangled) => format!("{demangled:#}"),
+        Err(_) => without_mangling_of_cpp(name).unwrap_or_else(|| name.to_owned()),
+    }
+}
+
+fn without_mangling_of_cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") || name.len() > LONGEST_CPP_NAME {
+        return None;
+    }
+    let symbol = Symbol::new(name).ok()?;
+    let options = DemangleOptions::new().no_params().no_return_type();
+    let mut text = Bounded(String::new());
+    symbol.structured_demangle(&mut text, &options).ok()?;
+    Some(text.0)
+}
+
+/// Text that is not longer than [`LONGEST_CPP_NAME`]: a short name in C++ can stand for one that no memory holds.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LONGEST_CPP_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -128,9 +160,36 @@ mod tests {
     fn names_are_for_people() {
         assert_eq!(shown("_ZN5quinn10connection4poll17h0123456789abcdefE"), "quinn::connection::poll");
         assert_eq!(shown("main.serve"), "main.serve");
+        // What GCC makes of `int bssl::Tls::Seal(char const*) const` and of `std::vector<int>::push_back(int const&)`.
+        assert_eq!(shown("_ZNK4bssl3Tls4SealEPKc"), "bssl::Tls::Seal");
+        let pushed = "_ZNSt6vectorIiSaIiEE9push_backERKi";
+        assert_eq!(shown(pushed), "std::vector<int, std::allocator<int> >::push_back");
+        assert_eq!(shown("_Z_no_name"), "_Z_no_name");
+    }
+
+    #[test]
+    fn a_name_that_doubles_itself_is_not_written_out() {
+        // f<pair<pair<..., Y>, X>>, where X and Y stand for what is before them: each pair doubles the one inside it.
+        let doubled = |times: u32| {
+            let digit = |number| std::char::from_digit(number, 36).unwrap().to_ascii_uppercase();
+            let same = (0..times - 1).map(|number| format!("S{}_E", digit(times + number)));
+            format!("_Z1fI{}iiE{}Evv", "St4pairI".repeat(times as usize), same.collect::<String>())
+        };
+        let two = "f<std::pair<std::pair<int, int>, std::pair<int, int> > >";
+        assert_eq!(shown(&doubled(2)), two);
+        // A name of 199 bytes, which stands for a megabyte.
+        assert_eq!(shown(&doubled(16)), doubled(16));
+        let templates = "I".repeat(LONGEST_CPP_NAME / 2);
+        assert_eq!(shown(&format!("_Z{templates}")), format!("_Z{templates}"));
     }
 
     proptest! {
+        #[test]
+        fn no_name_makes_it_panic(name in "_Z[NKSTIEPRiLac0-9_]{0,60}", other in ".{0,20}") {
+            prop_assert!(shown(&name).len() <= LONGEST_CPP_NAME);
+            let _ = shown(&other);
+        }
+
         /// A program that is measured can be any file.
         #[test]
         fn no_file_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), offset: u64, is_elf: bool) {
