@@ -94,7 +94,7 @@ fn a_function_that_counts_twice_as_far_is_what_grew_and_a_stripped_program_has_a
     let functions = server["functions"].as_array().unwrap();
     let of = |name: &str| functions.iter().find(|one| one["function"] == name).unwrap();
     let near = |found: &Value, expected_ms: f64| {
-        // An instruction takes a nanosecond. The kernel takes its samples in the time of the function, which was 3 % of it.
+        // An instruction takes a nanosecond. The kernel takes its samples in the time of the function.
         let found = found.as_f64().unwrap() / 1e6;
         assert!((found - expected_ms).abs() < 0.1 * expected_ms, "{found} ms, expected {expected_ms} ms");
     };

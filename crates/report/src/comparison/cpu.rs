@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quiclab_agent_protocol::profile::{FunctionSamples, Profile};
+use quiclab_agent_protocol::profile::{FunctionSamples, KERNEL, Profile};
 use quiclab_metrics::holm;
 use serde::Serialize;
 
@@ -164,8 +164,8 @@ struct Side {
     runs: BTreeMap<u64, Sampled>,
     /// What is missing: each note once.
     notes: Vec<String>,
-    /// Whether functions have names: any at all, and any in the stack's own files; `None` without samples there.
-    has_names: bool,
+    /// Whether functions have names: any outside the kernel, and any in the stack's own files; `None` without samples there.
+    has_names: Option<bool>,
     has_names_in_stack: Option<bool>,
 }
 
@@ -200,9 +200,9 @@ impl Side {
     }
 
     fn note_names(&mut self, functions: &[FunctionSamples]) {
-        for one in functions.iter().filter(|one| one.samples > 0) {
+        for one in functions.iter().filter(|one| one.samples > 0 && one.program != KERNEL) {
             let has_name = one.function.is_some();
-            self.has_names |= has_name;
+            *self.has_names.get_or_insert(false) |= has_name;
             if one.program.starts_with(STACK_FOLDER) {
                 *self.has_names_in_stack.get_or_insert(false) |= has_name;
             }
@@ -217,7 +217,7 @@ impl Side {
                 Some(first) => format!("no run has samples that can be used: {first}"),
             });
         }
-        let is_named = self.has_names && self.has_names_in_stack != Some(false);
+        let is_named = self.has_names != Some(false) && self.has_names_in_stack != Some(false);
         let why = || self.notes.first().map_or_else(String::new, |note| format!(": {note}"));
         (!is_named).then(|| format!("no function of the {role}'s program has a name{}", why()))
     }
@@ -386,6 +386,13 @@ mod tests {
         assert_eq!(found.notes, ["B: [no symbols] /stack/e: was stripped"]);
         let names: Vec<_> = found.functions.iter().flatten().map(|one| one.function.as_str()).collect();
         assert_eq!(names, ["[kernel]", "[e, no name]", "memcpy", "f"]);
+    }
+
+    #[test]
+    fn an_endpoint_that_is_only_in_the_kernel_has_one_row() {
+        let of_kernel = || SeededProfiles::from([(1, Ok(profile(vec![function("[kernel]", None, 9)])))]);
+        let found = compared(of_kernel(), of_kernel());
+        assert_eq!((found.missing, found.functions.unwrap().len()), (None, 1));
     }
 
     #[test]
