@@ -129,7 +129,9 @@ impl CpuDifference {
     /// A folded table of Markdown.
     pub(super) fn in_markdown(&self, alpha: f64) -> String {
         let rows = self.rows(MOST_FUNCTIONS);
-        let mut text = format!("\n<details><summary>{}</summary>\n", escaped(&self.heading(alpha)));
+        // Markdown does not hold inside of the summary.
+        let summary = format!("<summary>CPU time of the {} by function</summary>", self.role);
+        let mut text = format!("\n<details>{summary}\n\n{}\n", escaped(&self.heading(alpha)));
         if !rows.is_empty() {
             text.push_str("\n| function | A | B | B \u{2212} A | |\n|---|--:|--:|--:|---|\n");
         }
