@@ -12,7 +12,7 @@ use quiclab_contract::{
     Http, Request, TestCase,
     perf::{COUNTERS, LATENCIES, Load, Sizes},
 };
-use quinn::{ClientConfig, Connecting, Connection, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
+use quinn::{ClientConfig, Connecting, Connection, Endpoint, VarInt};
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{get, library, perf, settings::Settings, tickets::Tickets, tls, transport};
@@ -44,7 +44,7 @@ pub async fn run(settings: Settings) -> Result<()> {
 struct Client {
     endpoint: Endpoint,
     server: SocketAddr,
-    tls: Arc<QuicClientConfig>,
+    tls: Arc<tls::Client>,
     tickets: Arc<Tickets>,
     settings: Settings,
 }

@@ -70,7 +70,7 @@ impl Client {
 async fn get_hq(connection: Connection, mut download: Download, update: Option<KeyUpdate>) -> Result<()> {
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(&hq::line(&download.request)).await?;
-    send.finish()?;
+    library::finish(&mut send)?;
     while let Some(bytes) = library::read(&mut receive).await? {
         download.store(&bytes)?;
         if let Some(update) = &update {

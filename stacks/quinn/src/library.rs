@@ -1,14 +1,15 @@
-//! Where quinn and noq differ: this is quinn's side, `library_noq.rs` is noq's, with the same items.
+//! Where quinn, its release 0.10 and noq differ: this is quinn's side; `library_0_10.rs` and `library_noq.rs` have the same items.
 
 use std::{any::Any, sync::Arc};
 
+use anyhow::Result;
 use bytes::Bytes;
 use quiclab_contract::{
     TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, ZeroRtt},
     perf::Path,
 };
 use quinn::{
-    Connection, ReadError, RecvStream,
+    Connection, ReadError, RecvStream, SendStream,
     congestion::{Bbr, BbrConfig, ControllerFactory, Cubic, NewReno},
 };
 
@@ -52,4 +53,12 @@ pub fn path(connection: &Connection) -> Option<Path> {
 /// Where the stream was reset or its connection is lost.
 pub async fn read(stream: &mut RecvStream) -> Result<Option<Bytes>, ReadError> {
     Ok(stream.read_chunk(usize::MAX, true).await?.map(|chunk| chunk.bytes))
+}
+
+/// Ends the stream without waiting until the peer has all of it.
+///
+/// # Errors
+/// Where the stream was ended before, or the peer wants no more of it.
+pub fn finish(stream: &mut SendStream) -> Result<()> {
+    Ok(stream.finish()?)
 }

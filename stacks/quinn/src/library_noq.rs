@@ -2,13 +2,14 @@
 
 use std::{any::Any, sync::Arc};
 
+use anyhow::Result;
 use bytes::Bytes;
 use quiclab_contract::{
     TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer},
     perf::Path,
 };
 use quinn::{
-    Connection, PathId, ReadError, RecvStream,
+    Connection, PathId, ReadError, RecvStream, SendStream,
     congestion::{Bbr3, Bbr3Config, ControllerFactory, Cubic, NewReno},
 };
 
@@ -55,4 +56,12 @@ pub fn path(connection: &Connection) -> Option<Path> {
 /// Where the stream was reset or its connection is lost.
 pub async fn read(stream: &mut RecvStream) -> Result<Option<Bytes>, ReadError> {
     stream.read_chunk(usize::MAX).await
+}
+
+/// Ends the stream without waiting until the peer has all of it.
+///
+/// # Errors
+/// Where the stream was ended before, or the peer wants no more of it.
+pub fn finish(stream: &mut SendStream) -> Result<()> {
+    Ok(stream.finish()?)
 }

@@ -1,5 +1,6 @@
 //! HTTP/0.9 and HTTP/3 over the quinn crate as a quiclab endpoint: server or client, by `ROLE`. The crate noq, a fork of
-//! quinn, is built from the same sources, under the name `quinn`; [`library`] holds what differs.
+//! quinn, is built from the same sources, under the name `quinn`, and so is quinn 0.10; [`library`] holds what differs,
+//! for that release [`incoming`], [`tickets`] and [`tls`], too.
 //!
 //! Nothing of QUIC is decided here; this program is what quinn leaves to the application: TLS, files, requests. Read
 //! [`settings`] first (what is honoured, what is refused), then [`transport`] and [`tls`] (how a connection is
@@ -11,7 +12,10 @@ mod client;
 mod get;
 #[allow(dead_code, reason = "nothing here chooses what is sent before a ServerHello")]
 mod handshake;
+#[cfg_attr(feature = "quinn-0-10", path = "incoming_0_10.rs")]
+mod incoming;
 #[cfg_attr(feature = "noq", path = "library_noq.rs")]
+#[cfg_attr(feature = "quinn-0-10", path = "library_0_10.rs")]
 mod library;
 #[cfg(feature = "qlog")]
 mod log;
@@ -23,7 +27,9 @@ mod plain;
 mod qlog;
 mod server;
 mod settings;
+#[cfg_attr(feature = "quinn-0-10", path = "tickets_0_10.rs")]
 mod tickets;
+#[cfg_attr(feature = "quinn-0-10", path = "tls_0_10.rs")]
 mod tls;
 mod transport;
 

@@ -6,17 +6,18 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use bytes::Bytes;
-use h3::server::RequestResolver;
 use http::{Method, Response, StatusCode};
 use quiclab_contract::{Body, Http, IpVersion, TestCase, hq, perf::COUNTERS};
-use quinn::{
-    Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream, ServerConfig, TokioRuntime, VarInt,
-};
+use quinn::{Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig, TokioRuntime, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{library, perf, settings::Settings, tls, transport};
+use crate::{
+    incoming::{self, Incoming},
+    library, perf,
+    settings::Settings,
+    tls,
+};
 
 /// Longest request of HTTP/0.9, in bytes.
 const REQUEST_LIMIT: usize = 4096;
@@ -29,7 +30,8 @@ const NO_FILE: VarInt = VarInt::from_u32(1);
 /// # Errors
 /// Where the certificate cannot be used or the port not be had.
 pub async fn run(settings: Settings) -> Result<()> {
-    let config = ServerConfig::with_crypto(Arc::new(tls::server(&settings)?));
+    let mut config = ServerConfig::with_crypto(Arc::new(tls::server(&settings)?));
+    incoming::prepare(&mut config, &settings)?;
     let socket = bind(&settings).with_context(|| format!("binding UDP port {}", settings.port))?;
     let endpoint = Endpoint::new(EndpointConfig::default(), Some(config.clone()), socket, Arc::new(TokioRuntime))?;
     let settings = Arc::new(settings);
@@ -42,10 +44,9 @@ pub async fn run(settings: Settings) -> Result<()> {
         let Some(incoming) = incoming else {
             return Ok(());
         };
-        if settings.test_case == TestCase::Retry && incoming.may_retry() {
-            incoming.retry().context("sending Retry")?;
+        let Some(incoming) = incoming::validate(incoming, &settings)? else {
             continue;
-        }
+        };
         let (config, settings) = (config.clone(), Arc::clone(&settings));
         tokio::spawn(async move {
             if let Err(error) = serve(incoming, config, settings).await {
@@ -66,13 +67,8 @@ fn bind(settings: &Settings) -> io::Result<std::net::UdpSocket> {
     Ok(socket.into())
 }
 
-async fn serve(incoming: Incoming, mut config: ServerConfig, settings: Arc<Settings>) -> Result<()> {
-    if !settings.certificate_delay.is_zero() {
-        // Nothing answers for the connection until it is accepted.
-        tokio::time::sleep(settings.certificate_delay).await;
-    }
-    config.transport_config(transport::config(&settings)?);
-    let mut connecting = incoming.accept_with(Arc::new(config))?;
+async fn serve(incoming: Incoming, config: ServerConfig, settings: Arc<Settings>) -> Result<()> {
+    let mut connecting = incoming::accept(incoming, config, &settings).await?;
     let connection = if settings.test_case == TestCase::ZeroRtt {
         // Early data is answered at once; a server never fails here.
         match connecting.into_0rtt() {
@@ -129,7 +125,7 @@ async fn answer_hq(mut send: SendStream, mut receive: RecvStream, settings: &Set
     while let Some(chunk) = body.next_chunk()? {
         send.write_chunk(chunk.into()).await.context("sending a file")?;
     }
-    Ok(send.finish()?)
+    library::finish(&mut send)
 }
 
 async fn serve_h3(connection: Connection, settings: Arc<Settings>) -> Result<()> {
@@ -146,8 +142,8 @@ async fn serve_h3(connection: Connection, settings: Arc<Settings>) -> Result<()>
     Ok(())
 }
 
-async fn answer_h3(request: RequestResolver<h3_quinn::Connection, Bytes>, settings: &Settings) -> Result<()> {
-    let (request, mut stream) = request.resolve_request().await?;
+async fn answer_h3(request: incoming::Request, settings: &Settings) -> Result<()> {
+    let (request, mut stream) = incoming::resolve(request).await?;
     let (status, body) = match (request.method(), Body::open(request.uri().path().as_bytes(), &settings.www)) {
         (&Method::GET, Ok(body)) => (StatusCode::OK, Some(body)),
         (&Method::GET, Err(error)) if error.kind() == io::ErrorKind::NotFound => (StatusCode::NOT_FOUND, None),

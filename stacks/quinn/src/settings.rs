@@ -11,7 +11,7 @@ use quiclab_contract::{
 
 use crate::{
     handshake::{self, KeyExchange},
-    library,
+    incoming, library,
 };
 
 /// Everything this endpoint was asked to do.
@@ -50,7 +50,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     gso: &[Gso::On, Gso::Off],
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
-    certificate_delay: true,
+    certificate_delay: incoming::CERTIFICATE_DELAY,
     extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules: no_rules,
 };

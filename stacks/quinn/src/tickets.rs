@@ -1,4 +1,4 @@
-//! Session tickets of the client, and word of their arrival.
+//! Session tickets of the client, and word of their arrival; `tickets_0_10.rs` is for quinn 0.10, with the same items.
 
 use rustls::{
     NamedGroup,

@@ -1,4 +1,4 @@
-//! TLS of both sides, by rustls with the ring provider.
+//! TLS of both sides, by rustls with the ring provider; `tls_0_10.rs` is for quinn 0.10, with the same items.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use quiclab_contract::{
     Http, TestCase, hq,
     perf::{self, Load},
 };
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+pub use quinn::crypto::rustls::QuicClientConfig as Client;
+use quinn::crypto::rustls::QuicServerConfig;
 use rustls::{
     CipherSuite, KeyLogFile, NamedGroup, RootCertStore,
     crypto::{CryptoProvider, ring},
@@ -21,7 +22,7 @@ use crate::{settings::Settings, tickets::Tickets};
 ///
 /// # Errors
 /// Where `ca.pem` cannot be used.
-pub fn client(settings: &Settings, tickets: Arc<Tickets>) -> Result<QuicClientConfig> {
+pub fn client(settings: &Settings, tickets: Arc<Tickets>) -> Result<Client> {
     let mut roots = RootCertStore::empty();
     let path = settings.certs.join("ca.pem");
     for certificate in CertificateDer::pem_file_iter(&path).with_context(|| path.display().to_string())? {
@@ -41,7 +42,7 @@ pub fn client(settings: &Settings, tickets: Arc<Tickets>) -> Result<QuicClientCo
     if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }
-    Ok(QuicClientConfig::with_initial(Arc::new(config), initial_suite()?)?)
+    Ok(Client::with_initial(Arc::new(config), initial_suite()?)?)
 }
 
 /// The server's side, with `cert.pem` and `priv.key`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use quinn::{
     TransportConfig, VarInt,
-    congestion::{ControllerFactory, CubicConfig, NewRenoConfig},
+    congestion::{CubicConfig, NewRenoConfig},
 };
 
 use crate::{
@@ -22,16 +22,13 @@ const STREAM_WINDOW: VarInt = VarInt::from_u32(16 * 1024 * 1024);
 /// # Errors
 /// Where the qlog file cannot be created.
 pub fn config(settings: &Settings) -> Result<Arc<TransportConfig>> {
-    let controller: Arc<dyn ControllerFactory + Send + Sync> = match settings.congestion_control {
-        CongestionControl::Cubic => Arc::new(CubicConfig::default()),
-        CongestionControl::Reno => Arc::new(NewRenoConfig::default()),
-        CongestionControl::Bbr => library::bbr(),
-    };
     let mut config = TransportConfig::default();
-    config
-        .congestion_controller_factory(controller)
-        .enable_segmentation_offload(settings.gso.is_on())
-        .stream_receive_window(STREAM_WINDOW);
+    match settings.congestion_control {
+        CongestionControl::Cubic => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
+        CongestionControl::Reno => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
+        CongestionControl::Bbr => config.congestion_controller_factory(library::bbr()),
+    };
+    config.enable_segmentation_offload(settings.gso.is_on()).stream_receive_window(STREAM_WINDOW);
     if let Some(rtt) = settings.handshake.initial_rtt() {
         config.initial_rtt(rtt);
     }
