@@ -12,7 +12,6 @@ pub mod certificates;
 pub mod child;
 pub mod collect;
 pub mod contract;
-mod guest;
 pub mod hosts;
 pub mod laboratory;
 pub mod lock;
