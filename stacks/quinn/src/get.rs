@@ -14,7 +14,7 @@ use http::HeaderValue;
 use quiclab_contract::{Download, Http, Request, TestCase, hq};
 use quinn::Connection;
 
-use crate::{library, settings::Settings};
+use crate::{library, release, settings::Settings};
 
 /// Bytes that are collected before they are written to a file.
 const STORE_BUFFER: usize = 16 * 1024;
@@ -70,7 +70,7 @@ impl Client {
 async fn get_hq(connection: Connection, mut download: Download, update: Option<KeyUpdate>) -> Result<()> {
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(&hq::line(&download.request)).await?;
-    library::finish(&mut send)?;
+    release::finish(&mut send)?;
     while let Some(bytes) = library::read(&mut receive).await? {
         download.store(&bytes)?;
         if let Some(update) = &update {

@@ -1,16 +1,12 @@
-//! Where quinn, its release 0.10 and noq differ: this is quinn's side; `library_0_10.rs` and `library_noq.rs` have the same items.
+//! Where quinn and noq differ: this is quinn's side, `library_noq.rs` is noq's, with the same items.
 
 use std::{any::Any, sync::Arc};
 
-use anyhow::Result;
 use bytes::Bytes;
-use quiclab_contract::{
-    TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, ZeroRtt},
-    perf::Path,
-};
+use quiclab_contract::perf::Path;
 use quinn::{
-    Connection, ReadError, RecvStream, SendStream,
-    congestion::{Bbr, BbrConfig, ControllerFactory, Cubic, NewReno},
+    Connection, ReadError, RecvStream,
+    congestion::{Bbr, BbrConfig, Cubic, NewReno},
 };
 
 /// Name of the library.
@@ -19,12 +15,12 @@ pub const NAME: &str = "quinn";
 /// Name of its version of BBR.
 pub const BBR: &str = "bbr";
 
-/// What its client does.
-pub const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Http3, Perf];
+/// True: requests of its client can leave as early data.
+pub const EARLY_DATA: bool = true;
 
 /// Builds BBR controllers.
-pub fn bbr() -> Arc<dyn ControllerFactory + Send + Sync> {
-    Arc::new(BbrConfig::default())
+pub fn bbr() -> Arc<BbrConfig> {
+    Arc::default()
 }
 
 /// The algorithm that the connection's controller is an instance of.
@@ -53,12 +49,4 @@ pub fn path(connection: &Connection) -> Option<Path> {
 /// Where the stream was reset or its connection is lost.
 pub async fn read(stream: &mut RecvStream) -> Result<Option<Bytes>, ReadError> {
     Ok(stream.read_chunk(usize::MAX, true).await?.map(|chunk| chunk.bytes))
-}
-
-/// Ends the stream without waiting until the peer has all of it.
-///
-/// # Errors
-/// Where the stream was ended before, or the peer wants no more of it.
-pub fn finish(stream: &mut SendStream) -> Result<()> {
-    Ok(stream.finish()?)
 }

@@ -2,15 +2,11 @@
 
 use std::{any::Any, sync::Arc};
 
-use anyhow::Result;
 use bytes::Bytes;
-use quiclab_contract::{
-    TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer},
-    perf::Path,
-};
+use quiclab_contract::perf::Path;
 use quinn::{
-    Connection, PathId, ReadError, RecvStream, SendStream,
-    congestion::{Bbr3, Bbr3Config, ControllerFactory, Cubic, NewReno},
+    Connection, PathId, ReadError, RecvStream,
+    congestion::{Bbr3, Bbr3Config, Cubic, NewReno},
 };
 
 /// Name of the library.
@@ -19,12 +15,12 @@ pub const NAME: &str = "noq";
 /// Name of its version of BBR.
 pub const BBR: &str = "bbr3";
 
-/// What its client does. Its pacer lets two packets of early data go in the first 30 ms: too few for `zerortt`.
-pub const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, Http3, Perf];
+/// False: the pacer lets two packets of early data go in the first 30 ms, too few for `zerortt`.
+pub const EARLY_DATA: bool = false;
 
 /// Builds BBR controllers.
-pub fn bbr() -> Arc<dyn ControllerFactory + Send + Sync> {
-    Arc::new(Bbr3Config::default())
+pub fn bbr() -> Arc<Bbr3Config> {
+    Arc::default()
 }
 
 /// The algorithm that the connection's controller is an instance of.
@@ -56,12 +52,4 @@ pub fn path(connection: &Connection) -> Option<Path> {
 /// Where the stream was reset or its connection is lost.
 pub async fn read(stream: &mut RecvStream) -> Result<Option<Bytes>, ReadError> {
     stream.read_chunk(usize::MAX).await
-}
-
-/// Ends the stream without waiting until the peer has all of it.
-///
-/// # Errors
-/// Where the stream was ended before, or the peer wants no more of it.
-pub fn finish(stream: &mut SendStream) -> Result<()> {
-    Ok(stream.finish()?)
 }

@@ -1,6 +1,6 @@
 //! HTTP/0.9 and HTTP/3 over the quinn crate as a quiclab endpoint: server or client, by `ROLE`. The crate noq, a fork of
-//! quinn, is built from the same sources, under the name `quinn`, and so is quinn 0.10; [`library`] holds what differs,
-//! for that release [`incoming`], [`tickets`] and [`tls`], too.
+//! quinn, is built from the same sources, under the name `quinn`, and so is quinn 0.10. [`library`] holds what differs
+//! in noq, [`release`], [`tickets`] and [`tls`] what differs in quinn 0.10.
 //!
 //! Nothing of QUIC is decided here; this program is what quinn leaves to the application: TLS, files, requests. Read
 //! [`settings`] first (what is honoured, what is refused), then [`transport`] and [`tls`] (how a connection is
@@ -12,10 +12,7 @@ mod client;
 mod get;
 #[allow(dead_code, reason = "nothing here chooses what is sent before a ServerHello")]
 mod handshake;
-#[cfg_attr(feature = "quinn-0-10", path = "incoming_0_10.rs")]
-mod incoming;
 #[cfg_attr(feature = "noq", path = "library_noq.rs")]
-#[cfg_attr(feature = "quinn-0-10", path = "library_0_10.rs")]
 mod library;
 #[cfg(feature = "qlog")]
 mod log;
@@ -25,6 +22,8 @@ mod plain;
 #[cfg(feature = "qlog")]
 #[cfg_attr(feature = "noq", path = "qlog_noq.rs")]
 mod qlog;
+#[cfg_attr(feature = "quinn-0-10", path = "release_0_10.rs")]
+mod release;
 mod server;
 mod settings;
 #[cfg_attr(feature = "quinn-0-10", path = "tickets_0_10.rs")]

@@ -9,7 +9,7 @@ use quiclab_contract::perf::{COUNTERS, HEAD, Head, LATENCIES, Load, Schedule, Si
 use quinn::{Connection, RecvStream, SendStream};
 use tokio::{sync::Semaphore, time::sleep_until};
 
-use crate::library;
+use crate::{library, release};
 
 /// Answers every stream of a connection, until that ends. Streams of one direction are read and need no answer.
 ///
@@ -47,7 +47,7 @@ async fn answer(connection: &Connection, mut send: SendStream, mut receive: Recv
         COUNTERS.path(|| library::path(connection));
     }
     COUNTERS.exchanged();
-    library::finish(&mut send)
+    release::finish(&mut send)
 }
 
 /// What the client does on one connection. At most `most` of its `streams` exchanges run at a time, and no more than the server allows.
@@ -115,7 +115,7 @@ async fn ask(connection: &Connection, sizes: Sizes) -> Result<Instant> {
         send.write_chunk(Bytes::from_static(piece)).await?;
         COUNTERS.path(|| library::path(connection));
     }
-    library::finish(&mut send)?;
+    release::finish(&mut send)?;
     let mut received = 0;
     while let Some(bytes) = library::read(&mut receive).await? {
         received += bytes.len() as u64;

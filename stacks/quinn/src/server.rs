@@ -13,8 +13,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    incoming::{self, Incoming},
     library, perf,
+    release::{self, Incoming},
     settings::Settings,
     tls,
 };
@@ -31,7 +31,7 @@ const NO_FILE: VarInt = VarInt::from_u32(1);
 /// Where the certificate cannot be used or the port not be had.
 pub async fn run(settings: Settings) -> Result<()> {
     let mut config = ServerConfig::with_crypto(Arc::new(tls::server(&settings)?));
-    incoming::prepare(&mut config, &settings)?;
+    release::prepare(&mut config, &settings)?;
     let socket = bind(&settings).with_context(|| format!("binding UDP port {}", settings.port))?;
     let endpoint = Endpoint::new(EndpointConfig::default(), Some(config.clone()), socket, Arc::new(TokioRuntime))?;
     let settings = Arc::new(settings);
@@ -44,7 +44,7 @@ pub async fn run(settings: Settings) -> Result<()> {
         let Some(incoming) = incoming else {
             return Ok(());
         };
-        let Some(incoming) = incoming::validate(incoming, &settings)? else {
+        let Some(incoming) = release::validate(incoming, &settings)? else {
             continue;
         };
         let (config, settings) = (config.clone(), Arc::clone(&settings));
@@ -68,7 +68,7 @@ fn bind(settings: &Settings) -> io::Result<std::net::UdpSocket> {
 }
 
 async fn serve(incoming: Incoming, config: ServerConfig, settings: Arc<Settings>) -> Result<()> {
-    let mut connecting = incoming::accept(incoming, config, &settings).await?;
+    let mut connecting = release::accept(incoming, config, &settings).await?;
     let connection = if settings.test_case == TestCase::ZeroRtt {
         // Early data is answered at once; a server never fails here.
         match connecting.into_0rtt() {
@@ -125,7 +125,7 @@ async fn answer_hq(mut send: SendStream, mut receive: RecvStream, settings: &Set
     while let Some(chunk) = body.next_chunk()? {
         send.write_chunk(chunk.into()).await.context("sending a file")?;
     }
-    library::finish(&mut send)
+    release::finish(&mut send)
 }
 
 async fn serve_h3(connection: Connection, settings: Arc<Settings>) -> Result<()> {
@@ -142,8 +142,8 @@ async fn serve_h3(connection: Connection, settings: Arc<Settings>) -> Result<()>
     Ok(())
 }
 
-async fn answer_h3(request: incoming::Request, settings: &Settings) -> Result<()> {
-    let (request, mut stream) = incoming::resolve(request).await?;
+async fn answer_h3(request: release::Request, settings: &Settings) -> Result<()> {
+    let (request, mut stream) = release::resolve(request).await?;
     let (status, body) = match (request.method(), Body::open(request.uri().path().as_bytes(), &settings.www)) {
         (&Method::GET, Ok(body)) => (StatusCode::OK, Some(body)),
         (&Method::GET, Err(error)) if error.kind() == io::ErrorKind::NotFound => (StatusCode::NOT_FOUND, None),

@@ -4,14 +4,14 @@ use std::ops::Deref;
 
 use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
-    TestCase::{ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
-    no_rules,
-    perf::Load,
+    TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, ZeroRtt},
+    hq, no_rules,
+    perf::{self, Load},
 };
 
 use crate::{
     handshake::{self, KeyExchange},
-    incoming, library,
+    library, release,
 };
 
 /// Everything this endpoint was asked to do.
@@ -19,6 +19,18 @@ use crate::{
 pub struct Settings {
     pub contract: quiclab_contract::Settings<CongestionControl>,
     pub handshake: handshake::Handshake,
+}
+
+impl Settings {
+    /// The only protocol that TLS is to agree on.
+    pub fn alpn(&self) -> Vec<Vec<u8>> {
+        let protocol = match (self.test_case, self.http) {
+            (TestCase::Perf, _) => perf::ALPN,
+            (_, Http::Hq) => hq::ALPN,
+            (_, Http::H3) => b"h3",
+        };
+        vec![protocol.to_vec()]
+    }
 }
 
 impl Deref for Settings {
@@ -37,10 +49,14 @@ pub enum CongestionControl {
     Bbr,
 }
 
+const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, Http3, Perf, ZeroRtt];
+/// [`CLIENT`] but for the last.
+const CLIENT_WITHOUT_EARLY_DATA: &[TestCase] = CLIENT.split_at(CLIENT.len() - 1).0;
+
 /// What it can do. Its token bucket paces always.
 pub const SUPPORT: Support<CongestionControl> = Support {
     server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3, Perf],
-    client: library::CLIENT,
+    client: if library::EARLY_DATA && release::EARLY_DATA { CLIENT } else { CLIENT_WITHOUT_EARLY_DATA },
     http: &[Http::H3, Http::Hq],
     congestion_control: &[
         ("cubic", CongestionControl::Cubic),
@@ -50,7 +66,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     gso: &[Gso::On, Gso::Off],
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
-    certificate_delay: incoming::CERTIFICATE_DELAY,
+    certificate_delay: release::CERTIFICATE_DELAY,
     extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules: no_rules,
 };

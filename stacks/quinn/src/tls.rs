@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use quiclab_contract::{
-    Http, TestCase, hq,
-    perf::{self, Load},
-};
+use quiclab_contract::{TestCase, perf::Load};
 pub use quinn::crypto::rustls::QuicClientConfig as Client;
 use quinn::crypto::rustls::QuicServerConfig;
 use rustls::{
@@ -32,7 +29,7 @@ pub fn client(settings: &Settings, tickets: Arc<Tickets>) -> Result<Client> {
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = alpn(settings);
+    config.alpn_protocols = settings.alpn();
     config.enable_early_data = settings.test_case == TestCase::ZeroRtt;
     config.resumption = match settings.perf_load {
         // Each of them is to be a full one.
@@ -60,7 +57,7 @@ pub fn server(settings: &Settings) -> Result<QuicServerConfig> {
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .context("cert.pem and priv.key")?;
-    config.alpn_protocols = alpn(settings);
+    config.alpn_protocols = settings.alpn();
     if settings.test_case == TestCase::ZeroRtt {
         // RFC 9001, section 4.6.1: the only value but 0 that there is.
         config.max_early_data_size = u32::MAX;
@@ -69,15 +66,6 @@ pub fn server(settings: &Settings) -> Result<QuicServerConfig> {
         config.key_log = Arc::new(KeyLogFile::new());
     }
     Ok(QuicServerConfig::with_initial(Arc::new(config), initial_suite()?)?)
-}
-
-fn alpn(settings: &Settings) -> Vec<Vec<u8>> {
-    let protocol = match (settings.test_case, settings.http) {
-        (TestCase::Perf, _) => perf::ALPN,
-        (_, Http::Hq) => hq::ALPN,
-        (_, Http::H3) => b"h3",
-    };
-    vec![protocol.to_vec()]
 }
 
 /// ring's cipher suites and groups; of the suites only ChaCha20 where the test case says so, of the groups only X25519 where a client is

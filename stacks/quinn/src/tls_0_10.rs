@@ -3,10 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, Result};
-use quiclab_contract::{
-    Http, TestCase, hq,
-    perf::{self, Load},
-};
+use quiclab_contract::{TestCase, perf::Load};
 pub use rustls::ClientConfig as Client;
 use rustls::{
     Certificate, ConfigBuilder, ConfigSide, KeyLogFile, PrivateKey, RootCertStore, ServerConfig, SupportedCipherSuite,
@@ -27,7 +24,7 @@ pub fn client(settings: &Settings, tickets: Arc<Tickets>) -> Result<Client> {
         roots.add(&certificate).with_context(|| path.display().to_string())?;
     }
     let mut config = limited(Client::builder(), settings)?.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = alpn(settings);
+    config.alpn_protocols = settings.alpn();
     config.enable_early_data = settings.test_case == TestCase::ZeroRtt;
     config.resumption = match settings.perf_load {
         // Each of them is to be a full one.
@@ -52,7 +49,7 @@ pub fn server(settings: &Settings) -> Result<ServerConfig> {
         .with_no_client_auth()
         .with_single_cert(chain, PrivateKey(key.secret_der().to_vec()))
         .context("cert.pem and priv.key")?;
-    config.alpn_protocols = alpn(settings);
+    config.alpn_protocols = settings.alpn();
     if settings.test_case == TestCase::ZeroRtt {
         // RFC 9001, section 4.6.1: the only value but 0 that there is.
         config.max_early_data_size = u32::MAX;
@@ -69,15 +66,6 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>> {
         .map(|certificate| certificate.map(|certificate| Certificate(certificate.to_vec())))
         .collect::<Result<_, _>>()
         .with_context(|| path.display().to_string())
-}
-
-fn alpn(settings: &Settings) -> Vec<Vec<u8>> {
-    let protocol = match (settings.test_case, settings.http) {
-        (TestCase::Perf, _) => perf::ALPN,
-        (_, Http::Hq) => hq::ALPN,
-        (_, Http::H3) => b"h3",
-    };
-    vec![protocol.to_vec()]
 }
 
 /// TLS 1.3 with rustls's own cipher suites and groups; of the suites only ChaCha20 where the test case says so, of the groups only X25519

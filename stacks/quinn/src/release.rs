@@ -1,4 +1,5 @@
-//! What arrives at a server, connections and requests; `incoming_0_10.rs` is for quinn 0.10, with the same items.
+//! Where quinn 0.10 and later releases differ: what arrives at a server, and how a stream ends. This is the side of the later ones,
+//! `release_0_10.rs` is that of 0.10, with the same items.
 
 use std::sync::Arc;
 
@@ -7,12 +8,15 @@ use bytes::Bytes;
 use h3::server::{RequestResolver, RequestStream};
 use quiclab_contract::TestCase;
 pub use quinn::Incoming;
-use quinn::{Connecting, ServerConfig};
+use quinn::{Connecting, SendStream, ServerConfig};
 
 use crate::{settings::Settings, transport};
 
 /// True: a server can have its certificate later.
 pub const CERTIFICATE_DELAY: bool = true;
+
+/// True: requests of a client can leave as early data, if the library lets them.
+pub const EARLY_DATA: bool = true;
 
 /// Request whose headers may still be on their way.
 pub type Request = RequestResolver<h3_quinn::Connection, Bytes>;
@@ -58,4 +62,12 @@ pub async fn resolve(
     request: Request,
 ) -> Result<(http::Request<()>, RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>)> {
     Ok(request.resolve_request().await?)
+}
+
+/// Ends the stream without waiting until the peer has all of it.
+///
+/// # Errors
+/// Where the stream was ended before, or the peer wants no more of it.
+pub fn finish(stream: &mut SendStream) -> Result<()> {
+    Ok(stream.finish()?)
 }
