@@ -137,3 +137,19 @@ fn every_permission_leads_to_a_lower_layer() {
     }
     assert!(wrong.is_empty(), "{FILE}:\n{}", wrong.join("\n"));
 }
+
+/// The agent's bytes are part of the identity of every run.
+#[test]
+fn every_crate_of_the_agent_is_built_the_same_in_every_folder() {
+    const WRAPPER: &str = ".cargo/rustc";
+    let used = used();
+    let (mut linked, mut next) = (Names::new(), vec!["agent".to_owned()]);
+    while let Some(name) = next.pop() {
+        next.extend(used[&name].1.code.iter().cloned());
+        linked.insert(name);
+    }
+    let wrapper = fs::read_to_string(repository().join(WRAPPER)).unwrap();
+    let named = wrapper.split("--crate-name quiclab_").skip(1).filter_map(|rest| rest.split(' ').next());
+    let named: Names = named.map(|name| name.replace('_', "-")).collect();
+    assert_eq!(named, linked, "{WRAPPER}: left what it names, right what the agent is linked from");
+}
