@@ -49,8 +49,8 @@ pub enum Fate {
     Acknowledged,
 }
 
-/// Above the columns of a row.
-pub const HEADING: &str = "    frame       time, s     gap, us sender bytes in flight fate                 content";
+/// Headings of the columns before `content`, as wide as these.
+pub const HEADING: &str = "    frame       time, s     gap, us sender bytes in flight fate                ";
 
 impl Row {
     /// Returns the fate of the packet; `None` where it is not known.

@@ -17,7 +17,7 @@ const MOST_FUNCTIONS: usize = 8;
 const LEAST_NAME: usize = 20;
 /// Mark of functions that differ by more than chance.
 const MARK: &str = "*";
-/// What the sum over all functions is called.
+/// Name of the row of the sum over all functions.
 const TOTAL: &str = "total";
 
 /// A line of a table.

@@ -7,7 +7,7 @@ use quiclab_report::{Comparison, Key, Pair, ReportInput, RunRow, SeededProfiles}
 
 use super::folders::record_of;
 
-/// Adds it to the comparison of two inputs, whose records are in the folders of A and of B.
+/// Adds the CPU time of both endpoints to the comparison of two inputs, whose records are in the folders of A and of B.
 pub fn add(comparison: &mut Comparison, inputs: &[ReportInput; 2], keys: [Key; 2], folders: [&Path; 2]) {
     comparison.attribute_cpu_time(|pair: &Pair, role, side| -> SeededProfiles {
         let was_sampled = |run: &&RunRow| run.run.settings.tap.profile && keys[side](&run.run.settings) == pair.key;
