@@ -12,6 +12,8 @@ pub mod certificates;
 pub mod child;
 pub mod collect;
 pub mod contract;
+pub mod cores;
+pub mod guest;
 pub mod hosts;
 pub mod laboratory;
 pub mod lock;
@@ -28,4 +30,4 @@ pub mod stack_store;
 pub mod testbed;
 pub mod vm;
 
-pub use quiclab_supplies::{cache, command, erofs, hash, shell, stack};
+pub use quiclab_supplies::{cache, command, erofs, hash, image, kernel, kernel_build, kernel_module, shell, stack};

@@ -25,7 +25,7 @@ pub use config::{Image, Layer};
 
 use crate::{
     erofs,
-    vm::image::{ROOT_FILE, seal},
+    image::{ROOT_FILE, seal},
 };
 
 /// The file system's UUID: any constant.

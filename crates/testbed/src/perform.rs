@@ -9,7 +9,7 @@ use std::{
 use quiclab_experiment::stack::StackManifest;
 use quiclab_record::Measured;
 
-use crate::{collect::RunFailure, vm::priority::cores};
+use crate::{collect::RunFailure, cores::cores};
 
 pub use quiclab_supplies::process::Interrupted;
 

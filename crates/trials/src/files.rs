@@ -8,9 +8,9 @@ use std::{
 use anyhow::Result;
 use quiclab_testbed::{
     cache::Cache,
+    image::Image,
     loopback::Root,
     stack::{Source, has_files, packages, prepare_files},
-    vm::image::Image,
 };
 
 /// A stack's files, before there is a mount namespace for them.

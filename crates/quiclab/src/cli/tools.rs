@@ -6,7 +6,7 @@ use clap::{
     Args, Subcommand,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use quiclab_testbed::vm::kernel_build::{BUILDABLE, Buildable, PACED};
+use quiclab_testbed::kernel_build::{BUILDABLE, Buildable, PACED};
 
 use super::{
     help::CompletionsArguments,

@@ -11,15 +11,15 @@ use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_pages::figure_files::rsvg;
 use quiclab_testbed::{
     cache::{Cache, Care, Damage, Origin},
+    guest::agent::agent,
+    image::Image,
+    kernel::Kernel,
+    kernel_build,
     netns::host::Facts,
     perform::Interrupted,
     sandbox,
     stack::is_installed,
     vm::{
-        agent::agent,
-        image::Image,
-        kernel::Kernel,
-        kernel_build,
         machine::{QEMU_PACKAGE, qemu_version},
         priority,
     },

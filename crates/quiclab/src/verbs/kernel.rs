@@ -5,12 +5,10 @@ use std::time::Instant;
 use anyhow::Result;
 use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_testbed::{
+    guest::kernels::recipe,
+    kernel::{self, Kernel},
+    kernel_build::{Buildable, PACED},
     stack_store::StackRequest,
-    vm::{
-        kernel::{self, Kernel},
-        kernel_build::{Buildable, PACED},
-        testbed::recipe,
-    },
 };
 use serde::Serialize;
 use serde_json::json;

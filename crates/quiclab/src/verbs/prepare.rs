@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{AnyRun, Overrides};
-use quiclab_testbed::{cache::Cache, vm::testbed::kernel};
+use quiclab_testbed::{cache::Cache, guest::kernels::kernel};
 use quiclab_units::ShowPath;
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 
 use crate::common::{Bench, REAL_STACKS, output_of, path_with, program, quiclab, records};
 use quiclab_metrics::RunMetrics;
-use quiclab_testbed::{cache::Cache, vm::kernel::Kernel};
+use quiclab_testbed::{cache::Cache, kernel::Kernel};
 use quiclab_testing::{processes_with, wait_until};
 
 const EXPERIMENT: &str = r#"

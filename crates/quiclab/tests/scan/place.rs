@@ -11,9 +11,9 @@ use std::{
 use quiclab_internet::{Behaviour, Description, Group, Host, Server};
 use quiclab_testbed::{
     cache::Cache,
+    image::Image,
     loopback::{self, Endpoint, Network, Root, Scratch, ServerSettings, start_server},
     stack::{Source, packages, prepare_files, source},
-    vm::image::Image,
 };
 use serde_json::Value;
 

@@ -22,7 +22,7 @@ use super::{
     talk::{Limit, Reply, Sessions, Trouble, check},
     testbed::who,
 };
-use crate::{hash, vm::agent::agent};
+use crate::{guest::agent::agent, hash};
 
 /// How long one answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -23,13 +23,13 @@ use super::{
 };
 use crate::{
     built_stacks::BuiltStacks,
+    guest::agent::agent,
     hash,
     netns::{path, plain::PlainStack},
     perform::Host,
     stack::Source,
     stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
-    vm::agent::agent,
 };
 
 /// Its name.

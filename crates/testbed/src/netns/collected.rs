@@ -13,11 +13,11 @@ use quiclab_record::{Observed, layout::HOST_FILE};
 use super::{activity::host_activity, path::choose};
 use crate::{
     collect::RunFailure,
-    testbed::Place,
-    vm::{
+    guest::{
         path::StageNames,
         results::{Results, damaged_capture},
     },
+    testbed::Place,
 };
 
 /// Name of the file with what was handed over.

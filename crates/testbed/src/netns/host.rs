@@ -15,7 +15,7 @@ use nix::{
 };
 use quiclab_agent_protocol::probe::Probe;
 
-use crate::{command, hash, vm::agent::agent};
+use crate::{command, guest::agent::agent, hash};
 
 /// What drops packets by their number. Only root can load it.
 pub(super) const PROGRAMS: &str = "eBPF for ordinary users";

@@ -9,7 +9,7 @@ use super::{
     host::{Facts, PROGRAMS},
     machine,
 };
-use crate::vm::{
+use crate::guest::{
     disciplines::network_by,
     path::{Direction, PathBackend, choose_with, compile},
 };

@@ -27,11 +27,11 @@ use super::{
 };
 use crate::{
     collect::RunFailure,
+    guest::{disciplines::network_by, orders},
     hash,
     perform::{Host, Side, Sides},
     stack::BuiltStack,
     testbed::{Attempt, CLOCK_VERSION, Place, TESTBED_VERSION, WALL_CLOCK},
-    vm::{disciplines::network_by, orders},
 };
 
 /// Most bytes that each endpoint may log. They are in memory until the run ends.

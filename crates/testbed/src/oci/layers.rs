@@ -16,7 +16,7 @@ use super::{
     members::{self, Kind, Member},
     tree::Tree,
 };
-use crate::{hash, perform::Interrupted, vm::image::LARGEST_ROOT_BYTES};
+use crate::{hash, image::LARGEST_ROOT_BYTES, perform::Interrupted};
 
 /// Most members of all layers together.
 const MOST_MEMBERS: u64 = 1_000_000;

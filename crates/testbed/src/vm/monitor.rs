@@ -24,12 +24,12 @@ use serde_json::{Value, json};
 use super::{
     machine::{QEMU, QEMU_PACKAGE},
     priority,
-    seat::Seat,
     watch::{Lifeless, TIMEOUTS, Timeouts, Watch},
 };
 use crate::{
     cache::Verifying,
     child::{End, describe, reap},
+    cores::{Seat, bind_to, cores},
     perform::Interrupted,
 };
 
@@ -68,13 +68,13 @@ impl Qemu {
         // A group of its own: Ctrl-C reaches quiclab, which then ends QEMU in order.
         command.process_group(0);
         let parent = std::process::id();
-        let seat = Seat::take(preferred_core, &priority::cores()?);
+        let seat = Seat::take(preferred_core, &cores()?);
         let core = seat.core;
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
                 end_with_parent(parent, Signal::SIGKILL)?;
-                priority::bind_to(core)
+                bind_to(core)
             });
         }
         let mut child = command.spawn().map_err(|error| match error.kind() {

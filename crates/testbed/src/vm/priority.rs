@@ -11,29 +11,9 @@ use std::{fs, io, mem};
 
 use anyhow::{Context, Result};
 use nix::{
-    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
     sys::resource::{Resource, getrlimit},
-    unistd::{Pid, geteuid},
+    unistd::geteuid,
 };
-
-/// The cores this process may use.
-///
-/// # Errors
-/// What the kernel answers.
-pub fn cores() -> Result<Vec<usize>> {
-    let set = sched_getaffinity(Pid::from_raw(0)).context("sched_getaffinity")?;
-    Ok((0..CpuSet::count()).filter(|core| set.is_set(*core) == Ok(true)).collect())
-}
-
-/// Binds the calling thread, and those it will start, to a core. Safe between fork and exec.
-///
-/// # Errors
-/// What the kernel answers.
-pub fn bind_to(core: usize) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    set.set(core)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
-}
 
 /// Lets every other thread of the process `main_loop` come before its thread `cpu` whenever it has work.
 ///
@@ -75,21 +55,5 @@ fn set_policy(thread: i32, policy: libc::c_int, priority: libc::c_int) -> io::Re
     match unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_is_bound_to_one_core() {
-        std::thread::spawn(|| {
-            let last = cores().unwrap().pop().unwrap();
-            bind_to(last).unwrap();
-            assert_eq!(cores().unwrap(), [last]);
-        })
-        .join()
-        .unwrap();
     }
 }

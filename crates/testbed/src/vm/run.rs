@@ -1,34 +1,22 @@
 //! Performs one run: restore, orders in, results out.
 
-use std::{
-    fs::{self, File},
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::PathBuf};
 
 use anyhow::{Context, Result};
-use nix::{errno::Errno, fcntl::posix_fallocate};
-use quiclab_agent_protocol::{
-    orders::Orders,
-    slot::{self, POWER_OFF_STATUS, SlotError},
-};
+use quiclab_agent_protocol::slot::{self, POWER_OFF_STATUS};
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_record::{Seen, layout::CONSOLE_FILE};
-use quiclab_units::ByteCount;
+use quiclab_record::layout::CONSOLE_FILE;
 
-use super::{
-    disciplines::network,
-    machine::{Needs, Size, names},
-    orders,
-    path::StageNames,
-    results::{Results, damaged_capture},
-    state::{Guest, RoleFiles, SavedState},
-};
+use super::state::{Guest, RoleFiles, SavedState};
 use crate::{
     cache::Cache,
     collect::{RunFailure, excerpt},
+    guest::{
+        machine::{Size, names},
+        slot::{collect, orders_of, size, write_slot},
+    },
     hash,
-    perform::{Host, Side, Sides},
+    perform::{Host, Sides},
     stack::BuiltStack,
     testbed::{Attempt, Place},
 };
@@ -51,7 +39,7 @@ impl Vm {
         let size = size(run, sides)?;
         // Of the first seed, so that repetitions are made with the same versions; what differs between seeds is in the identity anyway.
         let first = Run { seed: 0, start_shift: Default::default(), ..run.clone() };
-        let orders = slot::encode_orders(&orders_of(&first, sides, size)?)?;
+        let orders = slot::encode_orders(&orders_of(&first, sides, size.slot_bytes)?)?;
         let mut versions = Versions::from([
             ("testbed".into(), super::testbed::NAME.into()),
             // What the guest is told beyond the settings follows from this program's code: certificates, names, variables.
@@ -89,7 +77,7 @@ impl Vm {
         let size = size(run, sides)?;
         let state = self.guest.saved_state(&self.cache, size, host)?;
         let [slot_path, console] = [names::SLOT, names::CONSOLE].map(|name| place.work.join(name));
-        let orders = orders_of(run, sides, size)?;
+        let orders = orders_of(run, sides, size.slot_bytes)?;
         write_slot(&slot_path, size.slot_bytes, &slot::encode_orders(&orders)?)?;
         let [server, client] = [sides.server, sides.client]
             .map(|side| RoleFiles { root: side.stack.image.file(), stack: side.stack.file() });
@@ -103,37 +91,21 @@ impl Vm {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("console"),
             _ => Ok(()),
         };
-        let names = StageNames::of(&run.settings).map_err(anyhow::Error::msg)?;
         let broken = |why: String| -> Result<Attempt> {
             let how = ended.in_words(&state.name());
             let said = format!("{how}{why}; its console says: {}", excerpt(&console, 4000));
             keep_console()?;
             Ok(Attempt { failure: Some(RunFailure::Guest(said)), seen: None, host_use: end.host_use })
         };
-        let opened = File::open(&slot_path)
-            .map_err(SlotError::from)
-            .and_then(|slot| Results::open(super::testbed::NAME, slot, &orders, &names));
-        let mut results = match opened {
-            Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
-            other => return broken(other.err().map(|error| format!("; {error}")).unwrap_or_default()),
-        };
-        let collected =
-            results.failure(run).and_then(|failure| results.write_what_happened(place.draft, run).map(|()| failure));
-        let failure = match collected {
-            Ok(failure) => failure,
-            Err(error) => match damaged_capture(&error) {
-                Some(why) => return broken(format!("; {why}")),
-                None => return Err(error),
-            },
+        let has_ended_well = end.status.code() == Some(POWER_OFF_STATUS);
+        let (failure, seen) = match collect(super::testbed::NAME, run, &orders, &slot_path, has_ended_well, place)? {
+            Ok(collected) => collected,
+            Err(why) => return broken(why),
         };
         if failure.is_some() {
             keep_console()?;
         }
-        Ok(Attempt {
-            failure,
-            seen: Some(Seen::Transfer(Box::new(results.observed().clone()))),
-            host_use: end.host_use,
-        })
+        Ok(Attempt { failure, seen: Some(seen), host_use: end.host_use })
     }
 }
 
@@ -148,58 +120,4 @@ impl Vm {
         parts.dedup();
         parts
     }
-}
-
-impl Side<'_, BuiltStack> {
-    /// Adds what the stack in this role is made of.
-    ///
-    /// # Errors
-    /// Where a part cannot be read.
-    pub(crate) fn add_versions(&self, role: &str, versions: &mut Versions) -> Result<()> {
-        let Self { manifest, stack } = self;
-        let mut add = |what: &str, value: String| versions.insert(format!("{role}.{what}"), value);
-        add("files", stack.digest()?);
-        add("root", stack.image.digest()?);
-        add("version", manifest.version.clone());
-        add("build_profile", manifest.build.profile.clone());
-        for package in &manifest.guest.packages {
-            let version = stack.image.package_version(package)?;
-            let version = version.with_context(|| format!("the root of {} has no package {package}", manifest.name))?;
-            add(&format!("package.{package}"), version);
-        }
-        Ok(())
-    }
-}
-
-/// What the agent is told to do.
-fn orders_of(run: &Run, sides: Sides<BuiltStack>, size: Size) -> Result<Orders> {
-    // Captures, the client's copy and both endpoints' logs share the slot.
-    let log_limit = ByteCount::from_bytes(size.slot_bytes / 8);
-    orders::of_run(run, network(run)?, sides.server.manifest, sides.client.manifest, log_limit)
-}
-
-/// The machine that has room for a run.
-fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
-    let Sides { server, client } = sides;
-    let memory = |side: Side<BuiltStack>| side.manifest.guest.memory.map_or(0, ByteCount::as_bytes);
-    let [server_root, client_root] = [server.stack.image.length()?, client.stack.image.length()?];
-    Size::for_needs(Needs {
-        transfer: run.settings.tap_room(),
-        memory: ByteCount::from_bytes(memory(server) + memory(client)),
-        root: server_root.max(client_root),
-        instruction_shift: run.settings.vm.nanoseconds_per_instruction.ilog2(),
-    })
-}
-
-/// The slot with orders in it. Its blocks are reserved, so that a full disk shows now and not as a fault in QEMU.
-fn write_slot(path: &Path, length: u64, orders: &[u8]) -> Result<()> {
-    let mut file = File::create(path).with_context(|| path.display().to_string())?;
-    posix_fallocate(&file, 0, length as i64).map_err(|why| {
-        let hint = match why {
-            Errno::ENOSPC => "\nhint: free some space, or use --out to move to another disk",
-            _ => "",
-        };
-        anyhow::Error::new(io::Error::from(why)).context(format!("{}: reserving {length} bytes{hint}", path.display()))
-    })?;
-    file.write_all(orders).with_context(|| path.display().to_string())
 }

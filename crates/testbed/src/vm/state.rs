@@ -15,16 +15,16 @@ use nix::sys::{
 };
 use serde_json::json;
 
-use super::{
-    initramfs,
-    kernel::Kernel,
-    machine::{self, Size, names},
-    monitor::Qemu,
-};
+use super::{machine, monitor::Qemu};
 use crate::{
     cache::{Cache, Care},
     collect::excerpt,
+    guest::{
+        initramfs,
+        machine::{Size, link, names},
+    },
     hash,
+    kernel::Kernel,
     perform::Host,
     stack::STACK_BYTES,
 };
@@ -119,8 +119,8 @@ impl Guest {
         ] {
             File::create(work.join(name)).and_then(|file| file.set_len(length)).context(name)?;
         }
-        machine::link(&self.kernel.image(), &work, names::KERNEL)?;
-        machine::link(&state.initramfs(), &work, names::INITRAMFS)?;
+        link(&self.kernel.image(), &work, names::KERNEL)?;
+        link(&state.initramfs(), &work, names::INITRAMFS)?;
         let saved = self.boot(&work, size, host).and_then(|mut qemu| {
             set_capability(&mut qemu)?;
             // QEMU before 8.2 knows no `file:` migration.
@@ -175,7 +175,7 @@ impl SavedState {
             (&client.root, names::CLIENT_ROOT),
             (&client.stack, names::CLIENT_STACK),
         ] {
-            machine::link(file, work, name)?;
+            link(file, work, name)?;
         }
         let mut command = machine::qemu(self.size, work);
         command.args(["-incoming", "defer"]);

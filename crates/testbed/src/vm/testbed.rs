@@ -2,29 +2,25 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    PATCHED_KERNEL, TestbedName, foreign_setting,
+    TestbedName, foreign_setting,
     run::{Run, StageList, Versions},
 };
 use quiclab_units::{ByteCount, Rate};
 
-use super::{
-    agent::agent,
-    kernel::Kernel,
-    kernel_build::{Buildable, PACED, Recipe},
-    kernel_module::with_modules,
-    machine::qemu_version,
-    path,
-    run::Vm,
-    state::Guest,
-};
+use super::{machine::qemu_version, run::Vm, state::Guest};
 use crate::{
     built_stacks::BuiltStacks,
+    guest::{
+        agent::agent,
+        kernels::{kernel, kernels},
+        path,
+    },
+    kernel_module::with_modules,
     perform::Host,
     stack::{BuiltStack, Source},
     stack_store::StackStore,
@@ -38,9 +34,6 @@ pub const NAME: &str = TestbedName::Vm.as_str();
 const FASTEST: Rate = Rate::from_bits_per_second(100_000_000);
 /// Bytes of a transfer that is long enough to fill such a path.
 const LONG_TRANSFER: ByteCount = ByteCount::from_bytes(1 << 20);
-
-/// Folder of what is made for kernels, beside that of the stacks.
-const KERNELS: &str = "kernel";
 
 /// Real stacks and kernels in QEMU, in virtual time.
 #[derive(Debug, Default)]
@@ -150,32 +143,6 @@ fn make_guest(stack_store: &StackStore, run: &Run) -> Result<Vm> {
         kernel = with_modules(&stack_store.cache, &kernel, &kernels(stack_store).join("module"))?;
     }
     Ok(Vm { cache: stack_store.cache.clone(), guest: Guest { kernel, agent, qemu_version } })
-}
-
-/// The kernel `name`, from the cache or the package archive.
-///
-/// # Errors
-/// As [`Kernel::prepare`], and [`Recipe::built`] for the one that is built only where it is asked for.
-pub fn kernel(stack_store: &StackStore, name: &str) -> Result<Kernel> {
-    if name == PATCHED_KERNEL {
-        return recipe(stack_store, &PACED)?.built(&stack_store.cache);
-    }
-    if Kernel::find(&stack_store.cache, name).is_none() {
-        stack_store.say(&format!("fetching kernel {name} from the package archive (once)"));
-    }
-    Kernel::prepare(&stack_store.cache, name)
-}
-
-/// Reads the patches and the configuration of a kernel that is built here.
-///
-/// # Errors
-/// As [`Recipe::read`].
-pub fn recipe(stack_store: &StackStore, kernel: &'static Buildable) -> Result<Recipe> {
-    Recipe::read(kernel, &kernels(stack_store))
-}
-
-fn kernels(stack_store: &StackStore) -> PathBuf {
-    stack_store.stacks.parent().unwrap_or(Path::new("")).join(KERNELS)
 }
 
 /// Which guest a run needs.

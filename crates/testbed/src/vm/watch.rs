@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use super::machine::names;
+use crate::guest::machine::names;
 
 /// How long a guest may do nothing that can be seen.
 #[derive(Clone, Copy, Debug)]

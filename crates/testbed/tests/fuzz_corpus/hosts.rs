@@ -17,13 +17,13 @@ use quiclab_agent_protocol::{
 };
 use quiclab_record::{ClockSeen, OffsetSeen};
 use quiclab_testbed::{
+    guest::{path::StageNames, results::Results},
     hosts::{
         merge::{Corrections, Handed, report, write},
         messages::{MessageReader, What},
         offsets::offset,
         spool::Spool,
     },
-    vm::{path::StageNames, results::Results},
 };
 use quiclab_units::Duration;
 use quiclab_wire::Capture;

@@ -17,11 +17,11 @@ use quiclab_agent_protocol::{
     slot::{MANIFEST_ROOM, Manifest},
 };
 use quiclab_testbed::{
-    sim::answer::{answer, length},
-    vm::{
+    guest::{
         path::StageNames,
         results::{Results, Slot, problem_of},
     },
+    sim::answer::{answer, length},
 };
 use quiclab_wire::Capture;
 

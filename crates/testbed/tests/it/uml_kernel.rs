@@ -13,10 +13,8 @@ use std::{
 
 use quiclab_testbed::{
     cache::Cache,
-    vm::{
-        initramfs,
-        kernel_build::{Recipe, UML},
-    },
+    guest::initramfs,
+    kernel_build::{Recipe, UML},
 };
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

@@ -3,11 +3,7 @@
 use std::{collections::BTreeMap, io::Write};
 
 use anyhow::{Context, Result, bail};
-use quiclab_testbed::{
-    cache::Cache,
-    hash,
-    vm::{agent::agent, testbed::NAME as VM},
-};
+use quiclab_testbed::{cache::Cache, guest::agent::agent, hash, vm::testbed::NAME as VM};
 use serde_json::{Map, Value, json};
 
 use super::Planning;

@@ -1,7 +1,7 @@
 use std::{fs::File, path::Path};
 
 use super::*;
-use crate::{cache::Cache, vm::priority::cores};
+use crate::{cache::Cache, cores::cores};
 
 /// `cli; hlt`: sleeps, and nothing can wake it. Devices still have timers, so that virtual time goes on.
 const SLEEP: &[u8] = &[0xfa, 0xf4];

@@ -1,28 +1,55 @@
-//! One virtual machine per core, among all that run quiclab on this machine.
+//! The cores of this machine: which there are, binding to one, and one guest on each, among all that run quiclab on this machine.
 //!
-//! All threads of a QEMU share one core (see `priority`), so two on the same core take twice as long, also where other cores have nothing to do.
+//! A guest keeps one core busy: all threads of a QEMU share one (see `vm::priority`). Two on the same core take twice as long, also where other
+//! cores have nothing to do.
 //! Workers of one command are spread by their numbers, but commands do not know of each other: workers of a campaign, tests, people. A seat is
 //! an address in the abstract namespace of Unix sockets, which has no file, and is free again when its process ends in any way.
 
-use std::os::{
-    linux::net::SocketAddrExt,
-    unix::net::{SocketAddr, UnixDatagram},
+use std::{
+    io,
+    os::linux::net::SocketAddrExt,
+    os::unix::net::{SocketAddr, UnixDatagram},
+};
+
+use anyhow::{Context, Result};
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    unistd::Pid,
 };
 
 /// The beginning of a seat's address; the number of its core follows.
 const NAME: &str = "quiclab-vm-core-";
 
+/// The cores this process may use.
+///
+/// # Errors
+/// What the kernel answers.
+pub fn cores() -> Result<Vec<usize>> {
+    let set = sched_getaffinity(Pid::from_raw(0)).context("sched_getaffinity")?;
+    Ok((0..CpuSet::count()).filter(|core| set.is_set(*core) == Ok(true)).collect())
+}
+
+/// Binds the calling thread, and those it will start, to a core. Safe between fork and exec.
+///
+/// # Errors
+/// What the kernel answers.
+pub fn bind_to(core: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
 /// A core that is taken until this is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
-    pub(super) core: usize,
+pub(crate) struct Seat {
+    pub(crate) core: usize,
     /// `None` where every core is taken, and this one is shared.
     _taken: Option<UnixDatagram>,
 }
 
 impl Seat {
     /// Takes `preferred`, or another one of `cores` where somebody has that; if all are taken, it shares `preferred`.
-    pub(super) fn take(preferred: usize, cores: &[usize]) -> Self {
+    pub(crate) fn take(preferred: usize, cores: &[usize]) -> Self {
         Self::take_of(NAME, preferred, cores)
     }
 
@@ -53,5 +80,16 @@ mod tests {
         drop(shared);
         drop(first);
         assert_eq!(take(2).core, 2);
+    }
+
+    #[test]
+    fn a_thread_is_bound_to_one_core() {
+        std::thread::spawn(|| {
+            let last = cores().unwrap().pop().unwrap();
+            bind_to(last).unwrap();
+            assert_eq!(cores().unwrap(), [last]);
+        })
+        .join()
+        .unwrap();
     }
 }

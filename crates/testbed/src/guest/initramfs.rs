@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use cpio::newc::{Builder, ModeFileType, trailer};
 
-use super::kernel::Kernel;
+use crate::kernel::Kernel;
 
 /// Folders the agent mounts things on.
 const FOLDERS: &[&str] = &["dev", "proc", "sys", "modules"];

@@ -171,7 +171,7 @@ fn the_stages_that_the_forwarder_is_told_are_those_of_the_run() {
         settings,
         label: String::new(),
     };
-    let network = crate::vm::disciplines::network(&run).unwrap();
+    let network = crate::guest::disciplines::network(&run).unwrap();
     let forwarder = network.forwarder.unwrap();
     let text = serde_json::to_string(&forwarder).unwrap();
     let read: quiclab_agent_protocol::forwarder::Forwarder = serde_json::from_str(&text).unwrap();
