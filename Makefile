@@ -277,9 +277,10 @@ test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which ma
 	$(QUICLAB_IT) -- --ignored paced:: kernel::
 
 .PHONY: test-uml
-test-uml: kernel-setup build ## build kernel uml, boot it a dozen times beside load and compare: 5 minutes on 2 cores
+test-uml: kernel-setup build ## build kernel uml, boot it and run stacks on it beside load, and compare: 8 minutes on 2 cores
 	$(QUICLAB) tools kernel build uml
 	cargo test --release -p quiclab-testbed --test it uml_kernel:: -- --ignored
+	$(QUICLAB_IT) uml:: -- --ignored
 
 .PHONY: test-hosts
 test-hosts: test-setup build ## the tests of runs between hosts over ssh, which make test skips without root and openssh-server

@@ -17,7 +17,7 @@ pub struct Report {
     pub client: Option<ProcessEnd>,
     /// Time from the client's start to its end.
     pub client_lifetime_ns: Option<u64>,
-    /// CPU time used during the client's lifetime; `None` where there was no client.
+    /// CPU time used during the client's lifetime; `None` where there was no client, or computing takes no time.
     pub cpu_use: Option<CpuUse>,
     /// Every queue before and after.
     pub qdiscs: Vec<QdiscCounters>,

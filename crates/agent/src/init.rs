@@ -1,6 +1,7 @@
 //! The life of process 1 of a virtual machine: bring the guest up, be saved, perform one run, power off.
 //!
-//! Everything up to the saved state is the same for all runs and happens once; see [`settle`]. This life mounts file systems, loads
+//! Everything up to the saved state is the same for all runs and happens once; see [`settle`]. A machine of User-Mode Linux is not saved: it boots
+//! for every run. This life mounts file systems, loads
 //! modules, changes the scheduler and the random pool, and undoes nothing. So it begins with [`marks::check`].
 
 mod device;
@@ -32,11 +33,12 @@ use quiclab_sandbox::{mount_devices, mounts::mount_new};
 use self::{
     device::Device,
     images::{DEVICES, RoleDevices},
+    machine::Machine,
     settings::WholeMachine,
 };
 use crate::{jail::Users, root::make_shared, run, sandbox::Sandbox, settling::Settling, topology::Topology};
 
-/// The NVDIMMs, in the order in which the testbed plugs them in.
+/// The block devices, in the order in which the testbed plugs them in.
 struct Devices {
     /// Orders in, results out.
     slot: String,
@@ -66,21 +68,21 @@ const MODULE_LIST: &str = "/modules/list";
 /// # Errors
 /// Anywhere else, before anything is changed.
 pub fn main() -> Result<()> {
-    marks::check()?;
-    let result = settle().and_then(|settled| {
-        machine::stop_here().context("stopping to be saved")?;
-        perform(settled)
+    let machine = marks::check()?;
+    let result = settle(machine).and_then(|settled| {
+        machine.stop_here().context("stopping to be saved")?;
+        perform(settled, machine)
     });
     if let Err(error) = result {
         // The console is where the testbed looks when no results come.
         eprintln!("quiclab-agent: {error:#}");
     }
-    let _ = machine::power_off();
+    let _ = machine.power_off();
     unreachable!("the machine continues to run after it was powered off");
 }
 
 /// Mounts, modules, namespaces: everything that no setting changes.
-fn settle() -> Result<Settled> {
+fn settle(machine: Machine) -> Result<Settled> {
     for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         mount_new(kind, kind, Path::new(target), MsFlags::empty(), "")?;
     }
@@ -92,7 +94,7 @@ fn settle() -> Result<Settled> {
     mount_new("debugfs", "debugfs", Path::new("/sys/kernel/debug"), MsFlags::empty(), "")?;
     scheduler::set_slices()?;
     load_modules()?;
-    let devices = find_devices()?;
+    let devices = find_devices(machine)?;
     make_shared("100%")?;
     for role in ROLES {
         mount_devices(Path::new("/dev"), &Path::new(DEVICES).join(role))?;
@@ -103,8 +105,28 @@ fn settle() -> Result<Settled> {
     Ok(Settled { devices, topology, server, client })
 }
 
+fn find_devices(machine: Machine) -> Result<Devices> {
+    let found = match machine {
+        Machine::Qemu => find_nvdimms()?,
+        // The kernel names them by the number that the command line gives them.
+        Machine::Uml => ('a'..='e').map(|letter| format!("/dev/ubd{letter}")).collect(),
+    };
+    let [slot, server_image, server_stack, client_image, client_stack] = &found[..] else {
+        anyhow::bail!(
+            "found {} block devices, expected 5: the slot, image and stack of the server and of the client",
+            found.len()
+        );
+    };
+    let role = |image: &String, stack: &String| RoleDevices { image: image.clone(), stack: stack.clone() };
+    Ok(Devices {
+        slot: slot.clone(),
+        server: role(server_image, server_stack),
+        client: role(client_image, client_stack),
+    })
+}
+
 /// The kernel numbers its block devices as it comes across them; their addresses follow the order of the slots.
-fn find_devices() -> Result<Devices> {
+fn find_nvdimms() -> Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/sys/block").context("/sys/block")? {
         let entry = entry?;
@@ -118,19 +140,7 @@ fn find_devices() -> Result<Devices> {
         }
     }
     found.sort();
-    let found: Vec<_> = found.into_iter().map(|(_, device)| device).collect();
-    let [slot, server_image, server_stack, client_image, client_stack] = &found[..] else {
-        anyhow::bail!(
-            "found {} NVDIMMs, expected 5: the slot, image and stack of the server and of the client",
-            found.len()
-        );
-    };
-    let role = |image: &String, stack: &String| RoleDevices { image: image.clone(), stack: stack.clone() };
-    Ok(Devices {
-        slot: slot.clone(),
-        server: role(server_image, server_stack),
-        client: role(client_image, client_stack),
-    })
+    Ok(found.into_iter().map(|(_, device)| device).collect())
 }
 
 fn load_modules() -> Result<()> {
@@ -147,10 +157,10 @@ fn load_modules() -> Result<()> {
     Ok(())
 }
 
-fn perform(Settled { devices, topology, server, client }: Settled) -> Result<()> {
+fn perform(Settled { devices, topology, server, client }: Settled, machine: Machine) -> Result<()> {
     let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
-    let hooks = WholeMachine::new(&orders)?;
+    let hooks = WholeMachine::new(&orders, machine)?;
     let server = devices.server.mount(WWW, &topology.server, server, orders.log_limit_bytes)?;
     let client = devices.client.mount(DOWNLOADS, &topology.client, client, orders.log_limit_bytes)?;
     let roots = run::Roots { server: &server, client: &client };

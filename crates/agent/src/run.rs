@@ -85,8 +85,8 @@ pub(crate) fn without_interface<'a>(networks: impl IntoIterator<Item = &'a Names
 
 /// What the agent's surroundings add to a run.
 pub trait RunHooks {
-    /// Whose CPU time counts.
-    fn meter(&self) -> Meter;
+    /// Whose CPU time counts; `None` where computing takes no time.
+    fn meter(&self) -> Option<Meter>;
 
     /// Called before anything else.
     ///
@@ -226,7 +226,7 @@ impl Running<'_> {
         let watched: Vec<_> =
             watched.map(|(role, (network, root))| Watched { role, network, sandbox: root.sandbox() }).collect();
         let sampler = sampling.map(|sampling| Sampler::start(sampling, &watched, events));
-        let used_before = self.hooks.meter().used()?;
+        let used_before = self.hooks.meter().map(Meter::used).transpose()?;
         let start = Instant::now();
         let slack_ns = self.orders.timer_slack_ns;
         let (cpus, period_ns) = (&self.orders.cpus.client, self.orders.profile_period_ns);
@@ -239,7 +239,9 @@ impl Running<'_> {
         let first = client.wait_with(server, path, self.orders.transfer.timeout_ns)?;
         let elapsed = start.elapsed();
         self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);
-        self.report.cpu_use = Some(self.hooks.meter().used()?.since(&used_before, elapsed));
+        if let (Some(meter), Some(before)) = (self.hooks.meter(), used_before) {
+            self.report.cpu_use = Some(meter.used()?.since(&before, elapsed));
+        }
         // What cannot be sampled keeps no run from its results.
         let sampled = sampler.map(|sampler| sampler.and_then(Sampler::finish));
         self.activity = sampled.map(|sampled| sampled.unwrap_or_else(|error| activity::nothing(&error)));

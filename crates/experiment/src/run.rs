@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::folder_names;
 pub use crate::hosts::{FairQueueing, Qdisc};
 pub use crate::settings::{
-    Analysis, Certificate, CertificateKey, Clock, CpuList, CrossControl, CrossTraffic, DEFAULT, FileContents, FirstAck,
-    Forwarder, Gso, GsoRate, Hosts, Http, IpVersion, KeyExchange, Offloads, Pacing, Path, QdiscKind, Sender, Settings,
-    Sim, SizeOf, StackSettings, StageList, Switch, Tap, TheftDistribution, Thefts, Vm, Word, Workload,
+    Analysis, Certificate, CertificateKey, Clock, Cpu, CpuList, CrossControl, CrossTraffic, DEFAULT, FileContents,
+    FirstAck, Forwarder, Gso, GsoRate, Hosts, Http, IpVersion, KeyExchange, Offloads, Pacing, Path, QdiscKind, Sender,
+    Settings, Sim, SizeOf, StackSettings, StageList, Switch, Tap, TheftDistribution, Thefts, Vm, Word, Workload,
 };
 
 /// One transfer on one testbed, with every setting that can change its outcome.

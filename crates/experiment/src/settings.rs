@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 pub use {
     capture::{Analysis, Tap},
     cpus::CpuList,
-    hosts::{Hosts, Offloads, QdiscKind},
+    hosts::{Cpu, Hosts, Offloads, QdiscKind},
     path::{CrossControl, CrossTraffic, Forwarder, IpVersion, Path},
     reference::settings_reference,
     resolved::Settings,

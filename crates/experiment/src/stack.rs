@@ -220,6 +220,9 @@ pub struct Guest {
     /// The folder in which the endpoint is started; `None` is that of its logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+    /// Whether its programs take random numbers from the processor (RDRAND, RDSEED) in a way that no variable turns off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hardware_random: bool,
 }
 
 /// The contract that an endpoint keeps.

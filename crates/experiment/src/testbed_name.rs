@@ -7,6 +7,8 @@ use std::fmt;
 pub enum TestbedName {
     /// A virtual machine in virtual time.
     Vm,
+    /// User-Mode Linux in virtual time.
+    Uml,
     /// Network namespaces of this machine, in real time.
     Netns,
     /// Several machines, in real time.
@@ -20,6 +22,7 @@ impl TestbedName {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Vm => "vm",
+            Self::Uml => "uml",
             Self::Netns => "netns",
             Self::Hosts => "hosts",
             Self::Sim => "sim",

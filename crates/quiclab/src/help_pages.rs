@@ -26,7 +26,7 @@ pub const PAGES: &[Page] = pages![
     "concepts/simulator.md",
     "concepts/stacks-in-the-simulator.md",
     "concepts/trust.md",
-    "concepts/uml-kernel.md",
+    "concepts/uml-testbed.md",
     "concepts/virtual-testbed.md",
     "reference/ab.md",
     "reference/agent.md",

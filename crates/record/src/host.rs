@@ -99,6 +99,10 @@ const NEEDED: [(&str, &[&str]); 3] = [
 const TOO_SHORT_TO_SPLIT: &str =
     "it ran for less than one tick of the clock by which the kernel splits CPU time into user and system";
 
+/// Why nothing is known of CPU time where only system calls take time, and a fixed one.
+const WITHOUT_COMPUTING: &str =
+    "virtual time of User-Mode Linux: computing takes no time, and system calls take what the model says";
+
 impl HostActivity {
     /// Reads the file of the record in `folder`; `None` where there is none.
     ///
@@ -235,6 +239,10 @@ pub(crate) fn measure(
             (testbed, _) if testbed == TestbedName::Vm.as_str() => {
                 "virtual time: the hosts' CPU time is the number of their instructions, and is not sampled".to_owned()
             }
+            (testbed, _) if testbed == TestbedName::Uml.as_str() => {
+                metrics.not_counted(WITHOUT_COMPUTING, &["cpu_busy_share"]);
+                WITHOUT_COMPUTING.to_owned()
+            }
             (_, None) => "virtual time: the hosts are simulated".to_owned(),
             _ => format!("the record has no {HOST_FILE}: the version that made it did not sample the hosts"),
         };
@@ -359,13 +367,14 @@ mod tests {
         for (testbed, kernel, reason) in [
             ("vm", Some("6"), "virtual time"),
             ("sim", None, "simulated"),
+            ("uml", Some("7"), "computing takes no time"),
             ("netns", Some("6"), "the version that made it"),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let mut metrics = RunMetrics::empty();
             let observed = Observed { kernel_release: kernel.map(str::to_owned), ..Observed::nothing(testbed, 443) };
             measure(folder.path(), &observed, ByteCount::from_bytes(7), &mut metrics).unwrap();
-            assert_eq!(metrics.withheld[0].metrics, HOST_METRICS);
+            assert_eq!(metrics.withheld.last().unwrap().metrics, HOST_METRICS);
             assert!(metrics.withheld[0].reason.contains(reason), "{:?}", metrics.withheld);
             assert!(metrics.warnings.is_empty());
         }

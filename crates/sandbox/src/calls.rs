@@ -17,6 +17,9 @@ const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
 pub enum Program {
     /// It speaks the protocol of sans-IO stacks: no sockets, no processes of its own, no other processes.
     WithoutSockets,
+    /// It is the kernel of User-Mode Linux, with the processes in it: as [`WithoutSockets`](Self::WithoutSockets), but with processes of its own, and
+    /// with pairs of sockets and files in memory, by which it talks to them.
+    UserModeLinux,
     /// It is an endpoint of a network. `shares_files`: another endpoint has some of the same files. Neither can write them, but the locks of
     /// a file, its leases, and who opens it are the same for both, and would carry data past the network. `shares_network`: the sockets of
     /// this machine's own programs that have names without a path are within reach, so there is no `AF_UNIX` but for pairs.
@@ -126,6 +129,9 @@ const REFUSED_WITHOUT_SOCKETS: &[c_long] = &[
     SYS_vmsplice,
 ];
 
+/// What the kernel of User-Mode Linux needs of that.
+const OF_USER_MODE_LINUX: &[c_long] = &[SYS_socketpair, SYS_memfd_create, SYS_personality];
+
 /// Calls that only x86-64 has; later architectures have only newer ones that do the same.
 #[cfg(target_arch = "x86_64")]
 mod of_x86 {
@@ -174,6 +180,10 @@ impl Filter {
                 }
                 // `clone3` has its flags in memory, where a filter cannot look: as on a kernel that lacks it, libraries use the older one.
                 filters.push(filter(calls([&SYS_clone3]), ENOSYS)?);
+            }
+            Program::UserModeLinux => {
+                let unused = REFUSED_WITHOUT_SOCKETS.iter().filter(|call| !OF_USER_MODE_LINUX.contains(call));
+                refused.extend(calls(unused));
             }
             Program::Endpoint { shares_files, shares_network } => {
                 for call in both(SYS_setsockopt) {

@@ -1,7 +1,7 @@
 //! The cores of this machine: which there are, binding to one, and one guest on each, among all that run quiclab on this machine.
 //!
-//! A guest keeps one core busy: all threads of a QEMU share one (see `vm::priority`). Two on the same core take twice as long, also where other
-//! cores have nothing to do.
+//! A guest keeps one core busy: all threads of a QEMU share one (see `vm::priority`), and of User-Mode Linux one process at a time has work. Two
+//! on the same core take twice as long, also where other cores have nothing to do.
 //! Workers of one command are spread by their numbers, but commands do not know of each other: workers of a campaign, tests, people. A seat is
 //! an address in the abstract namespace of Unix sockets, which has no file, and is free again when its process ends in any way.
 

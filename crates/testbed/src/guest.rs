@@ -1,4 +1,4 @@
-//! Guests with a kernel of their own: what is not special to QEMU.
+//! Guests with a kernel of their own: what virtual machines of QEMU and User-Mode Linux have in common.
 //!
 //! [`machine`] is a guest's size and files, [`kernels`] finds its kernel, [`initramfs`] is what it boots into, [`orders`], [`disciplines`] and
 //! [`path`] what its [`agent`] is told to do, [`results`] what it left, and [`slot`] how both get in and out.

@@ -10,12 +10,14 @@ use crate::{
     netns::Namespaces,
     sim::testbed::Simulator,
     testbed::{TESTBED_VERSION, Testbed},
+    uml::UserModeLinux,
     vm::testbed::VirtualMachines,
 };
 
 /// Every testbed. The first one is the default.
 pub const TESTBEDS: &[fn() -> Arc<dyn Testbed>] = &[
     || Arc::new(VirtualMachines::default()),
+    || Arc::new(UserModeLinux::default()),
     || Arc::new(Simulator::default()),
     || Arc::new(Namespaces::default()),
     || Arc::new(Hosts::default()),
@@ -89,7 +91,7 @@ mod tests {
         let of = |name: &str| testbed_of(&Versions::from([(TESTBED_VERSION.to_owned(), name.to_owned())]));
         assert_eq!(of("sim").unwrap().name(), "sim");
         let error = format!("{:#}", of("moon").unwrap_err());
-        for part in ["\"moon\"", "vm, sim, netns, hosts", "this version of quiclab"] {
+        for part in ["\"moon\"", "vm, uml, sim, netns, hosts", "this version of quiclab"] {
             assert!(error.contains(part), "{error}");
         }
         let error = testbed_of(&Versions::new()).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! The sandbox of a program of somebody else that runs on this machine as the user: docs/concepts/stacks-in-the-simulator.md.
+//! The sandbox of a program of somebody else that runs on this machine as the user: of a stack without sockets
+//! (docs/concepts/stacks-in-the-simulator.md), or of User-Mode Linux with the stacks in it (docs/concepts/uml-testbed.md).
 //!
 //! Three parts, each of which a host may lack: namespaces, in which there are no files of the user, no other processes and no network ([`namespaces`]);
 //! rules for files that hold without them ([`files`], Landlock); and system calls that such a program has no use for ([`quiclab_sandbox`], seccomp). Limits on
@@ -48,6 +49,15 @@ pub(crate) struct VisibleFiles {
     pub(crate) own: PathBuf,
     /// The most bytes of a file of it.
     pub(crate) file_bytes: u64,
+    /// What it is.
+    pub(crate) program: Program,
+}
+
+impl VisibleFiles {
+    /// Whether it may execute files that it has made itself. User-Mode Linux keeps the memory of its processes in one.
+    fn executes_own(&self) -> bool {
+        self.program == Program::UserModeLinux
+    }
 }
 
 /// The sandbox of one program.
@@ -71,7 +81,7 @@ impl Sandbox {
             ..visible.clone()
         };
         Ok(Self {
-            limits: limits::Limits::new(visible.file_bytes, available.namespaces.is_ok()),
+            limits: limits::Limits::new(visible, available.namespaces.is_ok()),
             namespaces: available
                 .namespaces
                 .as_ref()
@@ -79,7 +89,7 @@ impl Sandbox {
                 .map(|()| namespaces::Namespaces::new(visible))
                 .transpose()?,
             files: available.files.as_ref().ok().map(|()| files::Rules::new(visible)).transpose()?,
-            calls: available.calls.as_ref().ok().map(|()| Filter::of(Program::WithoutSockets)).transpose()?,
+            calls: available.calls.as_ref().ok().map(|()| Filter::of(visible.program)).transpose()?,
         })
     }
 

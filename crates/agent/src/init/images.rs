@@ -1,4 +1,4 @@
-//! The roots of the virtual machine's endpoints: images in NVDIMMs.
+//! The roots of the virtual machine's endpoints: images in block devices.
 
 use std::{
     fs,

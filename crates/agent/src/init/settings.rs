@@ -8,7 +8,7 @@ use quiclab_agent_protocol::{
     report::Report,
 };
 
-use super::{random, send_sizes, thefts};
+use super::{machine::Machine as Kind, random, send_sizes, thefts};
 use crate::{cpu::Meter, run::RunHooks};
 
 /// One for all networks. Endpoints can read it.
@@ -18,14 +18,15 @@ const TCP_HYSTART: &str = "/sys/module/tcp_cubic/parameters/hystart";
 pub struct WholeMachine<'a> {
     machine: &'a Machine,
     timeout_ns: u64,
+    kind: Kind,
 }
 
 impl<'a> WholeMachine<'a> {
-    /// What `orders` say of the machine.
+    /// What `orders` say of the machine, which is of this kind.
     ///
     /// # Errors
     /// Where they say nothing, or ask for files of a host.
-    pub fn new(orders: &'a Orders) -> Result<Self> {
+    pub fn new(orders: &'a Orders, kind: Kind) -> Result<Self> {
         let machine = orders.machine.as_ref().context("orders: machine is missing; process 1 expects it")?;
         for (role, program) in [("server", &orders.server), ("client", &orders.client)] {
             anyhow::ensure!(
@@ -33,13 +34,17 @@ impl<'a> WholeMachine<'a> {
                 "orders: found {role}.host, expected none: a virtual machine has the endpoints' files in images"
             );
         }
-        Ok(Self { machine, timeout_ns: orders.transfer.timeout_ns })
+        Ok(Self { machine, timeout_ns: orders.transfer.timeout_ns, kind })
     }
 }
 
 impl RunHooks for WholeMachine<'_> {
-    fn meter(&self) -> Meter {
-        Meter::Machine
+    fn meter(&self) -> Option<Meter> {
+        match self.kind {
+            Kind::Qemu => Some(Meter::Machine),
+            // Its ticks pass while nothing computes.
+            Kind::Uml => None,
+        }
     }
 
     fn begin(&self) -> Result<()> {

@@ -18,7 +18,7 @@ section! {
         enabled: bool = true, takes Flag;
         /// true counts the lengths of buffers that the hosts' kernels get to send, before segmentation, in path.json;
         /// takes time for each packet
-        send_sizes: bool = false, takes Flag;
+        send_sizes: bool = false, takes Flag, on [Vm, Sim];
         /// true counts the endpoints' system calls by name, in host.json, where quiclab is root; each takes about 0.1 us longer then
         system_calls: bool = true, takes Flag, neutral true, on [Netns];
         /// true makes the endpoints write qlog if they can; this takes time and changes what they send (in one test 495

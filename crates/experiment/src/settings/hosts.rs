@@ -35,29 +35,32 @@ const LONGEST_BUSY_POLL: Duration = Duration::from_millis(1000);
 section! {
     /// Settings of the hosts.
     pub struct Hosts as hosts {
+        /// what a processor takes for its work: "charged" lets each system call, and each byte that it moves, take a time of its own
+        /// ([two processors](../concepts/uml-testbed.md#two-processors)); "ideal" takes none
+        cpu: Cpu = Cpu::Charged, takes word::<Cpu>(), neutral Cpu::Charged, on [Uml];
         /// queueing discipline of the interface of the measured sender (`workload.sender`); "etf" drops packets without a send time, so it needs pacing "txtime"
-        server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", [Vm, Netns, Hosts])];
+        server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", [Vm, Uml, Netns, Hosts])];
         /// maximum number of packets of one flow in the queue; this setting and the next six apply to "fq" only
-        fq_flow_limit_packets: u32 = 10_000, takes count(), on [Vm, Netns, Hosts], when has_fq;
+        fq_flow_limit_packets: u32 = 10_000, takes count(), on [Vm, Uml, Netns, Hosts], when has_fq;
         /// maximum number of packets in the queue; "default" is the kernel's, here and below
-        fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on [Vm, Netns, Hosts], when has_fq;
+        fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on [Vm, Uml, Netns, Hosts], when has_fq;
         /// bytes that a flow can send before the next one's turn
         fq_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_QUANTUM).or("default"),
-            neutral None, on [Vm, Netns, Hosts], when has_fq;
+            neutral None, on [Vm, Uml, Netns, Hosts], when has_fq;
         /// the same for a new flow
         fq_initial_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_CREDIT).or("default"),
-            neutral None, on [Vm, Netns, Hosts], when has_fq;
+            neutral None, on [Vm, Uml, Netns, Hosts], when has_fq;
         /// maximum rate of a flow, whatever the send times of its packets
         fq_maximum_rate: Option<Rate> = None,
             takes rate().at_least(SLOWEST_FLOW).at_most(FASTEST_FLOW).whole(8, "a multiple of 8 bit/s").or("default"),
-            neutral None, on [Vm, Netns, Hosts], when has_fq;
+            neutral None, on [Vm, Uml, Netns, Hosts], when has_fq;
         /// how far in the future a send time can be; packets beyond that are dropped
         fq_horizon: Option<Duration> = None,
             takes time().positive().at_most(FARTHEST_HORIZON).whole(1000, "whole microseconds").or("default"),
             neutral None, when has_fq;
         /// how late its timer can fire
         fq_timer_slack: Option<Duration> = None, takes time().at_most(LONGEST_FQ_SLACK).or("default"),
-            neutral None, on [Vm, Netns, Hosts], when has_fq;
+            neutral None, on [Vm, Uml, Netns, Hosts], when has_fq;
         /// how long before its send time a packet is dequeued; this setting and the next two apply to "etf" only
         etf_delta: Duration = Duration::from_micros(200),
             takes time().positive().at_most(LONGEST_ETF_DELTA).because("the kernel keeps it in a signed 32-bit number of nanoseconds"),
@@ -85,10 +88,10 @@ section! {
         /// receive buffer of every socket, on both hosts, that does not set its own size. In real time it belongs to the whole machine, so
         /// the machine must have another value than the default set
         udp_receive_buffer: ByteCount = ByteCount::from_bytes(50 << 20),
-            takes size().at_least(SMALLEST_RECEIVE_BUFFER).at_most(LARGEST_BUFFER), on [Vm, Netns];
+            takes size().at_least(SMALLEST_RECEIVE_BUFFER).at_most(LARGEST_BUFFER), on [Vm, Uml, Netns];
         /// the same for send buffers; the default is the kernel's
         udp_send_buffer: ByteCount = ByteCount::from_bytes(212_992),
-            takes size().at_least(SMALLEST_SEND_BUFFER).at_most(LARGEST_BUFFER), on [Vm, Netns];
+            takes size().at_least(SMALLEST_SEND_BUFFER).at_most(LARGEST_BUFFER), on [Vm, Uml, Netns];
     }
 }
 
@@ -98,6 +101,16 @@ fn has_fq(hosts: &Hosts) -> bool {
 
 fn has_etf(hosts: &Hosts) -> bool {
     hosts.server_qdisc == QdiscKind::Etf
+}
+
+words! {
+    /// A model of a processor in virtual time.
+    pub enum Cpu {
+        /// System calls take time.
+        Charged = "charged",
+        /// Nothing does.
+        Ideal = "ideal",
+    }
 }
 
 words! {

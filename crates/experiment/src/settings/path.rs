@@ -47,28 +47,28 @@ section! {
         include: Option<String> = None, takes Included, neutral None;
         /// what moves packets through the stages: the guest's kernel, or quiclab itself in user space, which does every stage
         /// ([forwarder](../concepts/forwarder.md)). "auto" is the kernel where it does each stage of both lists exactly, and else user space
-        forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on [Vm, Netns, Hosts];
+        forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on [Vm, Uml, Netns, Hosts];
         /// largest IP packet in bytes at every interface of the path, without the Ethernet header. Stacks that support it get it as
         /// `QUICLAB_MTU`; others discover it, or send packets as they always do
-        mtu: u32 = 1500, takes count().at_least(SMALLEST_MTU).at_most(LARGEST_MTU), neutral 1500, on [Vm, Netns];
+        mtu: u32 = 1500, takes count().at_least(SMALLEST_MTU).at_most(LARGEST_MTU), neutral 1500, on [Vm, Uml, Netns];
         /// a scenario of the QUIC Interop Runner's network simulator, such as
         /// "simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25" ([scenarios](path.md#scenarios-of-the-interop-runner))
         scenario: Option<String> = None, takes Scenario, neutral None;
         /// other traffic from the server's host to the client's, through the same stages ([cross traffic](path.md#cross-traffic)): one TCP
         /// connection of the hosts' kernels that always has something to send, or UDP datagrams at a constant rate
-        cross_traffic: CrossTraffic = CrossTraffic::None, takes word::<CrossTraffic>(), neutral CrossTraffic::None, on [Vm, Netns];
+        cross_traffic: CrossTraffic = CrossTraffic::None, takes word::<CrossTraffic>(), neutral CrossTraffic::None, on [Vm, Uml, Netns];
         /// the TCP connection's congestion control
-        cross_congestion_control: CrossControl = CrossControl::Cubic, takes word::<CrossControl>(), on [Vm, Netns], when has_cross_tcp;
+        cross_congestion_control: CrossControl = CrossControl::Cubic, takes word::<CrossControl>(), on [Vm, Uml, Netns], when has_cross_tcp;
         /// rate of the UDP payload
-        cross_rate: Rate = Rate::from_bits_per_second(1_000_000), takes rate().positive(), on [Vm, Netns], when has_cross_udp;
+        cross_rate: Rate = Rate::from_bits_per_second(1_000_000), takes rate().positive(), on [Vm, Uml, Netns], when has_cross_udp;
         /// UDP payload of each datagram
         cross_datagram: ByteCount = ByteCount::from_bytes(1200), takes size().positive().at_most(LARGEST_DATAGRAM)
-            .because("a longer one does not fit into a frame with IPv6"), on [Vm, Netns], when has_cross_udp;
+            .because("a longer one does not fit into a frame with IPv6"), on [Vm, Uml, Netns], when has_cross_udp;
         /// time from the start of the run, before the client starts, to the first packet; a random time is added, at most that between two
         /// datagrams
-        cross_start: Duration = Duration::ZERO, takes time().at_most(LONGEST_DELAY), on [Vm, Netns], when has_cross_traffic;
+        cross_start: Duration = Duration::ZERO, takes time().at_most(LONGEST_DELAY), on [Vm, Uml, Netns], when has_cross_traffic;
         /// how long it lasts
-        cross_duration: Option<Duration> = None, takes time().positive().at_most(LONGEST_DELAY).or("transfer"), on [Vm, Netns],
+        cross_duration: Option<Duration> = None, takes time().positive().at_most(LONGEST_DELAY).or("transfer"), on [Vm, Uml, Netns],
             when has_cross_traffic;
         /// rate of the token bucket towards the client, or towards the server if `workload.sender` is "client"; counts frames with their Ethernet header, without check sequence
         rate: Rate = Rate::from_bits_per_second(40_000_000),

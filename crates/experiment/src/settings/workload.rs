@@ -38,23 +38,23 @@ section! {
         test_case: String = TRANSFER.to_owned(), takes Text("a test case such as \"transfer\"");
         /// whose packets are measured: with "client" the requests are an upload, and taps, queueing discipline, bottleneck and the
         /// settings of a sender are the client's ([uploads](#uploads))
-        sender: Sender = Sender::Server, takes word::<Sender>(), neutral Sender::Server, on [Vm, Netns];
+        sender: Sender = Sender::Server, takes word::<Sender>(), neutral Sender::Server, on [Vm, Uml, Netns];
         /// length of each response; the virtual testbed accepts at most 512 MiB in total
         size: ByteCount = ByteCount::from_bytes(10 << 20), takes size().positive();
         /// whether `workload.size` is the length of each response, or of all `workload.files` together, which share it equally
         size_of: SizeOf = SizeOf::Each, takes word::<SizeOf>(), neutral SizeOf::Each, when has_several_files;
         /// what the responses hold: bytes that nothing compresses, or zeros, which take no memory until a server maps them
-        contents: FileContents = FileContents::Random, takes word::<FileContents>(), neutral FileContents::Random, on [Vm, Netns, Hosts];
+        contents: FileContents = FileContents::Random, takes word::<FileContents>(), neutral FileContents::Random, on [Vm, Uml, Netns, Hosts];
         /// true keeps what the client stores until it has been compared with what the server had; with false the client writes to
         /// /dev/null, and its exit status and the packets say whether all has arrived
-        keep: bool = true, takes Flag, neutral true, on [Vm, Netns, Hosts];
+        keep: bool = true, takes Flag, neutral true, on [Vm, Uml, Netns, Hosts];
         /// length of each request with `workload.test_case` = "perf"; the first 8 bytes say how long the response is
         request_size: ByteCount = ByteCount::from_bytes(SHORTEST_REQUEST), takes size().at_least(ByteCount::from_bytes(SHORTEST_REQUEST)),
             neutral ByteCount::from_bytes(SHORTEST_REQUEST), when has_requests;
         /// time from the beginning of a request to that of the next with `workload.test_case` = "perf", whether the response is complete or
         /// not; with "none" all `workload.files` requests begin together
         period: Option<Duration> = None, takes time().positive().at_most(LONGEST_PERIOD).whole(MICROSECOND, "whole microseconds").or("none"),
-            neutral None, on [Vm, Netns, Hosts];
+            neutral None, on [Vm, Uml, Netns, Hosts];
         /// number of responses, all over one connection
         files: u32 = 1, takes count().at_most(MOST_FILES);
         /// minimum length of each file's name in bytes; longer names make larger requests

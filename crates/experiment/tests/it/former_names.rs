@@ -3,7 +3,7 @@
 use crate::common::{plan, stacks, with};
 use quiclab_experiment::{
     Experiment, Overrides,
-    TestbedName::{Hosts, Netns, Sim, Vm},
+    TestbedName::{Hosts, Netns, Sim, Uml, Vm},
     run::{Run, Versions},
     setting_text, testbed_only,
 };
@@ -103,11 +103,11 @@ fn a_setting_of_one_testbed_is_named_with_that_testbed_unless_it_is_at_its_defau
     }
     assert_eq!(testbed_only(&run("").settings).next(), None);
     let of = |lines: &str| testbed_only(&run(lines).settings).collect::<Vec<_>>();
-    assert_eq!(of("hosts.server_qdisc = \"fq_codel\""), [("hosts.server_qdisc", &[Vm, Netns, Hosts][..])]);
+    assert_eq!(of("hosts.server_qdisc = \"fq_codel\""), [("hosts.server_qdisc", &[Vm, Uml, Netns, Hosts][..])]);
     assert_eq!(of("hosts.server_qdisc = \"fq\"\nhosts.fq_horizon = \"1 s\""), []);
     assert_eq!(
         of("hosts.server_qdisc = \"fq\"\nhosts.fq_quantum = \"1 kB\""),
-        [("hosts.fq_quantum", &[Vm, Netns, Hosts][..])]
+        [("hosts.fq_quantum", &[Vm, Uml, Netns, Hosts][..])]
     );
     assert_eq!(of("stack.gso = \"paced\""), [("stack.gso", &[Vm][..])]);
 }

@@ -11,14 +11,15 @@ use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_pages::figure_files::rsvg;
 use quiclab_testbed::{
     cache::{Cache, Care, Damage, Origin},
-    guest::agent::agent,
+    guest::{agent::agent, kernels::recipe},
     image::Image,
     kernel::Kernel,
-    kernel_build,
+    kernel_build::{self, UML},
     netns::host::Facts,
     perform::Interrupted,
     sandbox,
     stack::is_installed,
+    uml::is_hidden,
     vm::{
         machine::{QEMU_PACKAGE, qemu_version},
         priority,
@@ -265,6 +266,19 @@ fn prepared(settings: &DoctorSettings) -> Result<Vec<Check>> {
     };
     let kernel = Kernel::find(&laboratory.stack_store.cache, "6.1");
     checks.push(good("kernel 6.1", made(kernel.as_ref().map(Kernel::folder))));
+    checks.push(match recipe(&laboratory.stack_store, &UML)?.find(&laboratory.stack_store.cache) {
+        Some(kernel) => good("kernel uml", made(Some(kernel.folder()))),
+        None => good("kernel uml", format!("not built yet; {} builds it, for --testbed uml", UML.command)),
+    });
+    checks.push(match is_hidden() {
+        true => good("CPUID", "can fault, so guests of --testbed uml see the same processor everywhere".to_owned()),
+        false => absent(
+            "CPUID",
+            "cannot fault".to_owned(),
+            "another machine, whose /proc/cpuinfo has the flag cpuid_fault".to_owned(),
+            "runs with --testbed uml of stacks with guest.hardware_random".to_owned(),
+        ),
+    });
     let image = Image::find(&laboratory.stack_store.cache, &Default::default());
     checks.push(good("root file system of the guests", made(image.as_ref().map(Image::folder))));
     Ok(checks)

@@ -60,5 +60,6 @@ mod stacks;
 mod stacks_in_the_simulator;
 mod taps;
 mod r#try;
+mod uml;
 mod uploads;
 mod verbs;

@@ -77,7 +77,7 @@ impl Size {
     }
 }
 
-/// Names of a guest's files in the folder that QEMU works in. Elsewhere their names can be anything: commas, quotes and bytes that are
+/// Names of a guest's files in the folder that QEMU or the kernel works in. Elsewhere their names can be anything: commas, quotes and bytes that are
 /// not UTF-8 mean something else in QEMU's options and commands, or cannot be written there.
 pub mod names {
     /// The kernel.

@@ -61,13 +61,6 @@ pub(super) fn refuse(run: &Run, facts: &Facts) -> Option<String> {
 
 /// The same for a path through kernels that lack these disciplines.
 pub(crate) fn refuse_path(run: &Run, lacks: &BTreeSet<String>) -> Option<String> {
-    if run.settings.tap.send_sizes {
-        return Some(
-            "tap.send_sizes: found true, expected false: only a kernel of its own can count what it is given to send\nhint: \
-             --testbed vm"
-                .to_owned(),
-        );
-    }
     let way = match choose(&run.settings, lacks) {
         Ok(way) => way,
         Err(why) => return Some(why),

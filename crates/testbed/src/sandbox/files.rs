@@ -19,7 +19,10 @@ impl Rules {
     pub(super) fn new(visible: &VisibleFiles) -> io::Result<Self> {
         let links =
             AccessFs::MakeSym | AccessFs::MakeFifo | AccessFs::MakeSock | AccessFs::MakeChar | AccessFs::MakeBlock;
-        let own = AccessFs::from_all(NEWEST) & !(links | AccessFs::Execute | AccessFs::IoctlDev);
+        let mut own = AccessFs::from_all(NEWEST) & !(links | AccessFs::Execute | AccessFs::IoctlDev);
+        if visible.executes_own() {
+            own |= AccessFs::Execute;
+        }
         let system = existing(SYSTEM).chain(visible.readable.iter().map(AsRef::as_ref));
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)

@@ -21,6 +21,7 @@ use nix::{
 };
 
 use super::{DEVICES, SYSTEM, VisibleFiles, existing};
+use quiclab_sandbox::Program;
 use quiclab_supplies::process::end_with_parent;
 
 /// A user who is nobody special: a program with number 0 would keep capabilities.
@@ -67,7 +68,10 @@ impl Namespaces {
         for path in &visible.readable {
             tree.add(path, read_only | libc::MOUNT_ATTR_NODEV)?;
         }
-        let own = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+        let mut own = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+        if !visible.executes_own() {
+            own |= libc::MOUNT_ATTR_NOEXEC;
+        }
         tree.add(&visible.own, own)?;
         let map = |id: u32| format!("{INNER_ID} {id} 1").into_bytes();
         Ok(Self {
@@ -309,7 +313,12 @@ fn text(path: &Path) -> io::Result<CString> {
 /// Whether this kernel lets this user have them: by making them round a process that ends at once.
 pub(super) fn probe() -> io::Result<()> {
     // A folder of its own would be left by a kill.
-    let visible = VisibleFiles { readable: Vec::new(), own: std::env::temp_dir().canonicalize()?, file_bytes: 0 };
+    let visible = VisibleFiles {
+        readable: Vec::new(),
+        own: std::env::temp_dir().canonicalize()?,
+        file_bytes: 0,
+        program: Program::WithoutSockets,
+    };
     let namespaces = Namespaces::new(&visible)?;
     let parent = std::process::id();
     // It is never executed.

@@ -4,6 +4,7 @@ use std::{fs, net::TcpListener, os::unix::process::CommandExt, process::Command}
 
 use super::{Sandbox, VisibleFiles, available};
 use crate::sim::hostile::hostile;
+use quiclab_sandbox::Program;
 
 /// Which parts stand besides the limits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,14 @@ impl Alone {
 
     /// What the hostile program says of an attempt behind this wall.
     fn words(self, arguments: &[&str]) -> String {
+        self.words_of(Program::WithoutSockets, arguments)
+    }
+
+    /// The same where the program is of this kind.
+    fn words_of(self, program: Program, arguments: &[&str]) -> String {
         let own = tempfile::tempdir().unwrap();
-        let visible = VisibleFiles { readable: vec![hostile()], own: own.path().to_path_buf(), file_bytes: 1 << 20 };
+        let visible =
+            VisibleFiles { readable: vec![hostile()], own: own.path().to_path_buf(), file_bytes: 1 << 20, program };
         let mut sandbox = Sandbox::create(&visible).unwrap();
         sandbox.namespaces = sandbox.namespaces.filter(|_| self == Self::Namespaces);
         sandbox.files = sandbox.files.filter(|_| self == Self::Files);
@@ -167,4 +174,21 @@ fn the_filter_of_system_calls_holds_alone() {
     alone.refuses(&["call", &libc::SYS_clone3.to_string()], "Function not implemented");
     alone.allows(&["read", "/etc/passwd"]);
     alone.allows(&["write", "mine"]);
+}
+
+#[test]
+fn the_kernel_of_user_mode_linux_has_processes_and_memory_and_no_network_of_this_machine() {
+    let alone = Alone::Calls;
+    if !alone.is_here() {
+        return;
+    }
+    let words = |arguments: &[&str]| alone.words_of(Program::UserModeLinux, arguments);
+    for mode in ["udp", "listen", "unix"] {
+        assert!(words(&[mode]).contains("Operation not permitted"), "{mode}: {}", words(&[mode]));
+    }
+    for call in [libc::SYS_ptrace, libc::SYS_setpgid, libc::SYS_mount, libc::SYS_bpf, libc::SYS_io_uring_setup] {
+        let words = words(&["call", &call.to_string()]);
+        assert!(words.contains("Operation not permitted"), "{call}: {words}");
+    }
+    assert!(words(&["memfd"]).contains("it was possible"), "{}", words(&["memfd"]));
 }

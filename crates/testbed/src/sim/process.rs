@@ -133,6 +133,7 @@ impl Process {
             readable: start.program.files.iter().cloned().collect(),
             own: start.folder.to_owned(),
             file_bytes: start.transfer_bytes.saturating_add(MOST_LOG_BYTES),
+            program: quiclab_sandbox::Program::WithoutSockets,
         })
         .context("the sandbox of an endpoint")?;
         let parent = std::process::id();

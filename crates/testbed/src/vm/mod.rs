@@ -1,7 +1,7 @@
 //! The virtual testbed: QEMU counts instructions, so time is virtual, and the same run gives the same bytes anywhere.
 //!
 //! [`machine`] is the QEMU command line; [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order, `watch` notices a dead guest;
-//! [`state`] boots once and saves; [`run`] restores, runs and collects; [`testbed`] puts it together. Whatever is not special to QEMU is
+//! [`state`] boots once and saves; [`run`] restores, runs and collects; [`testbed`] puts it together. Whatever guests of User-Mode Linux have as well is
 //! in [`guest`](crate::guest).
 
 pub mod machine;

@@ -26,6 +26,7 @@ if ($ENV{ROLE} eq 'server') {
     exit 1 if $manner eq 'client-fails';
     exit 127 if $manner eq 'client-answers-127';
     sleep 1000 if $manner eq 'client-hangs';
+    1 while $manner eq 'client-spins';
     exit 0 if $manner eq 'client-stores-nothing';
     kill 'SEGV', $$ if $manner eq 'client-dies';
     print 'x' x 3_000_000 if $manner eq 'client-floods-its-log';
