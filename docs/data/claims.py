@@ -11,6 +11,8 @@ from stored import SCHEMA, Fault, as_json, day_of, name_of, read, short_versions
 STUDIES = ("quic-steps", "reacked", "tcp-pacing", "throughput")
 # A model beside that of the files, by study: what its columns begin with, and the setting with which the files were run.
 BESIDE = {"tcp-pacing": ("reno ", "flows.recovery=reno")}
+# Studies whose files run in virtual time or in the simulator, where runs differ by their seeds alone.
+SEEDED = ("quic-steps", "reacked", "tcp-pacing")
 # How the name of a metric ends, what its values are multiplied by, and the unit that they then have; the first that fits.
 UNITS = (
     ("_share_of_packets", "1", ""),
@@ -233,6 +235,53 @@ def summary(tables):
         without = verdicts.count("not measured") + verdicts.count(NOT_RUN)
         counted = [*map(verdicts.count, ("holds", "fails", "undecided")), without, *map(states.count, STATES)]
         rows.append([study, len(claims), sum(row["place"].startswith(OURS) for row in claims), *counted])
+    return rows
+
+
+def two_sided_t(degrees):
+    """The factor of a 95 % interval of Student's distribution: exact to three digits up to four degrees of freedom, then by its expansion."""
+    if degrees <= 4:
+        return (12.706, 4.303, 3.182, 2.776)[degrees - 1]
+    return 1.960 + 2.372 / degrees + 2.82 / degrees**2
+
+
+def seeds_needed(row, expectation, most=100):
+    """How many runs of a claim would have decided it by the spread of those that there are; more than `most` counts as `most` + 1.
+
+    None where nothing is known of the spread. Two sides are taken to have as many runs each, as in the files."""
+    runs = row["runs"]
+    if not isinstance(runs, int) or runs < 2 or not isinstance(row["interval"], list):
+        return None
+    low, high = map(float, row["interval"])
+    if low == high:
+        return 2
+    bound = next(float(expectation[key]) for key in ("at_least", "at_most", "above", "below") if key in expectation)
+    scale = next((float(scale) for suffix, scale, _ in UNITS if expectation["metric"].endswith(suffix)), 1.0)
+    is_compared = "compared_with" in expectation
+    is_ratio = is_compared and expectation.get("as") != "difference"
+    margin = abs((low + high) / 2 - (0.0 if is_ratio else bound * scale))
+
+    def half_width(count):
+        return two_sided_t(2 * count - 2 if is_compared else count - 1) / count**0.5
+
+    deviation = (high - low) / 2 / half_width(runs)
+    return next((count for count in range(2, most + 1) if half_width(count) * deviation < margin), most + 1)
+
+
+def seeds(root, tables, most=100):
+    """A row for each file: its claims with an interval, the runs of each, how many would have decided all, and claims that `most` would not decide."""
+    rows = []
+    for study in SEEDED:
+        known = expectations(root, study)
+        of_files = {}
+        for row in rows_of(tables[study]):
+            key = (row["file"].strip("`"), row["claim"])
+            if key in known and (needed := seeds_needed(row, known[key], most)):
+                of_files.setdefault(row["file"], []).append((row["runs"], needed))
+        for file, found in of_files.items():
+            runs, within = [run for run, _ in found], [needed for _, needed in found if needed <= most]
+            span = min(runs) if min(runs) == max(runs) else ["{} to {}", min(runs), max(runs)]
+            rows.append([study, file, len(found), span, max(within, default=None), len(found) - len(within)])
     return rows
 
 

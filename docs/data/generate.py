@@ -24,7 +24,7 @@ import re
 import sys
 import tomllib
 
-from claims import STUDIES, faults_of_claims, reversed_verdicts, summary, take_claims, verdicts
+from claims import STUDIES, faults_of_claims, reversed_verdicts, seeds, summary, take_claims, verdicts
 from stored import Fault, hash_of, name_of, note_output, note_picture, one_line, read, take
 
 NOTHING, MINUS = "\u2013", "\u2212"
@@ -135,6 +135,7 @@ class Documentation:
         if "claims" in self.results:
             tables = self.results["claims"]["tables"]
             tables["summary"]["rows"] = summary(tables)
+            tables["seeds"]["rows"] = seeds(root, tables)
         self.counts = counts(root)
         pages = [page for page in (*root.glob("*.md"), *root.glob("docs/**/*.md")) if page.parent.name != "data"]
         self.texts = {page.relative_to(root).as_posix(): page.read_text(encoding="utf-8") for page in sorted(pages)}

@@ -177,5 +177,27 @@ class Claims(unittest.TestCase):
             claims.take_claims(self.root, [self.root / "nothing"])
 
 
+class Seeds(unittest.TestCase):
+    """How many runs decide a claim, against values that were computed by hand."""
+
+    def needed(self, interval, runs, **expectation):
+        return claims.seeds_needed({"interval": interval, "runs": runs}, {"metric": "drops_packets"} | expectation)
+
+    def test_the_spread_and_the_distance_from_the_bound_decide(self):
+        # Three runs of a mean of 10 with a deviation of 1: 4.303 / sqrt(3) = 2.484. Four are within 1.591 of it, and five within 1.24.
+        interval = [10 - 2.484, 10 + 2.484]
+        self.assertEqual([self.needed(interval, 3, above=10 - margin) for margin in (2.6, 1.6, 1.3, 9)], [3, 4, 5, 2])
+
+    def test_a_bound_at_the_mean_is_never_decided(self):
+        self.assertEqual(self.needed([9, 11], 3, at_most=10), 101)
+
+    def test_equal_values_and_single_runs_have_no_spread(self):
+        self.assertEqual([self.needed([0, 0], 3, at_most=0), self.needed("one run", 1, at_most=0)], [2, None])
+
+    def test_a_ratio_is_compared_with_zero_and_a_difference_with_its_bound(self):
+        sides = {"compared_with": {}, "below": 5}
+        self.assertEqual([self.needed([4, 6], 3, **sides), self.needed([4, 6], 3, **sides, **{"as": "difference"})], [2, 101])
+
+
 if __name__ == "__main__":
     unittest.main()
