@@ -11,6 +11,7 @@
 //! [`bundle`] is an archive of files with their hashes, whatever they are: it knows nothing of records.
 
 mod any_record;
+mod audit;
 mod bounded;
 pub mod bundle;
 mod clocks;
@@ -35,6 +36,7 @@ mod replace;
 mod run_file;
 mod sender_log;
 
+pub use audit::audit_record;
 pub use any_record::{AnyRecord, Measured, Seen};
 pub use bounded::MOST_QLOG_BYTES;
 pub use clocks::{ClockSeen, ClocksSeen, Correction, OffsetSeen, TimekeepingSeen};

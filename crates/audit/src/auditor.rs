@@ -1,0 +1,173 @@
+//! From a capture to the reports about both directions.
+
+use std::io::Read;
+
+use quiclab_wire::{Capture, CaptureError, CaptureReader, Frame};
+
+use crate::{
+    buffer, content,
+    law::{AuditReport, DirectionReport, Law, LawReport, TapFacts},
+    losses, order,
+    pairing::Pairing,
+    rate,
+    rules::{AuditedPath, Rules, StageKind, Timing},
+    tap_packet::{COMPARED_BYTES, TapReader},
+    times,
+};
+
+/// Names of the directions, as in records.
+const DIRECTIONS: [&str; 2] = ["to_client", "to_server"];
+
+/// What the laws of one direction are judged by.
+pub(crate) struct Evidence<'a> {
+    pub(crate) rules: &'a Rules,
+    pub(crate) timing: &'a Timing,
+    pub(crate) pairing: &'a Pairing,
+    /// The tap where the direction begins.
+    pub(crate) entrance: &'a TapFacts,
+    /// The tap where it ends.
+    pub(crate) exit: &'a TapFacts,
+    /// Fewest bytes of a frame that was cut; `None` where none was.
+    pub(crate) shortest_cut: Option<usize>,
+}
+
+/// Compares the packets of a capture with what the path promises. `open` gives the capture from its beginning; it is read once, and once more
+/// where packets have no partner.
+///
+/// # Errors
+/// Where the capture cannot be opened or read.
+pub fn audit<R: Read>(
+    mut open: impl FnMut() -> Result<R, CaptureError>,
+    path: &AuditedPath,
+) -> Result<AuditReport, CaptureError> {
+    let mut taps = Taps::read(open()?, path)?;
+    let hosts = taps.hosts;
+    let mut directions = Vec::new();
+    for (index, rules) in path.directions.iter().enumerate() {
+        let mut reader = taps.reader_of(rules);
+        let pairing = &mut taps.pairings[index];
+        pairing.pair();
+        pairing.pair_changed(open()?, &mut reader)?;
+        let begins_at_sender = (index == 0) == path.sender_is_server;
+        let [sender, behind] = &taps.facts;
+        let (entrance, exit) = if begins_at_sender { (sender, behind) } else { (behind, sender) };
+        let evidence = Evidence {
+            rules,
+            timing: &path.timing,
+            pairing: &taps.pairings[index],
+            entrance,
+            exit,
+            shortest_cut: taps.shortest_cut,
+        };
+        directions.push(DirectionReport {
+            direction: DIRECTIONS[index].to_owned(),
+            packets_entered: evidence.pairing.entered.len() as u64,
+            packets_left: evidence.pairing.left.len() as u64,
+            laws: Law::ALL.iter().map(|law| judge(*law, &evidence)).collect(),
+        });
+    }
+    if hosts.is_none() {
+        return Ok(AuditReport::nothing(format!("no packet at the taps has the port {} of the server", path.server_port)));
+    }
+    Ok(AuditReport { tolerance: path.timing.in_words.clone(), directions, not_audited: None })
+}
+
+fn judge(law: Law, evidence: &Evidence) -> LawReport {
+    match law {
+        Law::NoneCreated => content::none_created(evidence),
+        Law::NoneDuplicated => content::none_duplicated(evidence),
+        Law::ContentUnchanged => content::unchanged(evidence),
+        Law::Delay => times::delay(evidence),
+        Law::Rate => rate::rate(evidence),
+        Law::Buffer => buffer::buffer(evidence),
+        Law::LossesAccounted => losses::losses(evidence),
+        Law::Order => order::order(evidence),
+    }
+}
+
+/// What both taps saw.
+struct Taps {
+    pairings: [Pairing; 2],
+    facts: [TapFacts; 2],
+    hosts: Option<Hosts>,
+    shortest_cut: Option<usize>,
+    compared: usize,
+}
+
+/// Addresses of the hosts' network cards.
+#[derive(Clone, Copy)]
+struct Hosts {
+    server: [u8; 6],
+    client: [u8; 6],
+}
+
+impl Taps {
+    fn read(capture: impl Read, path: &AuditedPath) -> Result<Self, CaptureError> {
+        let facts = path.taps.each_ref().map(|(name, _)| TapFacts { name: name.clone(), first: None });
+        let mut taps =
+            Self { pairings: Default::default(), facts, hosts: None, shortest_cut: None, compared: COMPARED_BYTES };
+        let mut capture = CaptureReader::new(capture)?;
+        let mut readers: Option<[TapReader; 2]> = None;
+        let mut number = 0;
+        // Frames before the first one that says who is who.
+        while capture.next_frame()?.is_some() {
+            number += 1;
+            taps.compared = taps.compared.min(shortest_snap_length(capture.summary()));
+            let Some(frame) = capture.current_frame() else { break };
+            let Some(tap) = path.taps.iter().position(|(_, interface)| *interface == frame.interface) else { continue };
+            if taps.facts[tap].first.is_none() && frame.segment().is_ok() {
+                taps.facts[tap].first = Some(frame.time);
+            }
+            if (frame.captured.len() as u64) < u64::from(frame.length) {
+                let kept = frame.captured.len();
+                taps.shortest_cut = Some(taps.shortest_cut.map_or(kept, |shortest| shortest.min(kept)));
+            }
+            taps.hosts = taps.hosts.or_else(|| hosts_of(&frame, path.server_port));
+            let Some(to_client) = taps.hosts.and_then(|hosts| hosts.is_to_client(&frame)) else { continue };
+            let readers = readers.get_or_insert_with(|| path.directions.each_ref().map(|rules| taps.reader_of(rules)));
+            let direction = usize::from(!to_client);
+            let packet = readers[direction].read(number, &frame);
+            let is_at_sender = tap == 0;
+            let begins_here = (to_client == path.sender_is_server) == is_at_sender;
+            let pairing = &mut taps.pairings[direction];
+            if begins_here { &mut pairing.entered } else { &mut pairing.left }.push(packet);
+        }
+        Ok(taps)
+    }
+
+    fn reader_of(&self, rules: &Rules) -> TapReader {
+        TapReader::new(self.compared, rules.any(|kind| *kind == StageKind::Translate))
+    }
+}
+
+/// Bytes that every tap keeps of a frame.
+fn shortest_snap_length(capture: &Capture) -> usize {
+    let lengths = capture.interfaces.iter().filter_map(|interface| interface.snap_length);
+    lengths.min().map_or(usize::MAX, |length| length as usize)
+}
+
+fn hosts_of(frame: &Frame, server_port: u16) -> Option<Hosts> {
+    let segment = frame.segment().ok()?;
+    let destination = frame.captured.get(..6)?.try_into().ok()?;
+    let source = frame.captured.get(6..12)?.try_into().ok()?;
+    match (segment.source.port() == server_port, segment.destination.port() == server_port) {
+        (true, false) => Some(Hosts { server: source, client: destination }),
+        (false, true) => Some(Hosts { server: destination, client: source }),
+        _ => None,
+    }
+}
+
+impl Hosts {
+    /// Whether a frame goes to the client; `None` where it does not belong to the hosts. A flipped bit leaves one of its two addresses as it was.
+    fn is_to_client(self, frame: &Frame) -> Option<bool> {
+        let destination = frame.captured.get(..6)?;
+        let source = frame.captured.get(6..12)?;
+        if source == self.server || destination == self.client {
+            Some(true)
+        } else if source == self.client || destination == self.server {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
