@@ -1,5 +1,6 @@
 //! The folder that `quiclab run` fills: records, failures, an index, and the report.
 
+pub mod audits;
 pub mod index;
 mod ladders;
 pub mod machine;

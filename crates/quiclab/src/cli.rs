@@ -58,7 +58,7 @@ use shared::parse_positive;
 
 use crate::{
     settings::{AnalyzeSettings, DoctorSettings, InteropSettings, ReportSettings},
-    verbs::check::Form,
+    verbs::check::{CheckRules, Form},
 };
 
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
@@ -267,6 +267,10 @@ pub struct CheckArguments {
     /// Succeed where the experiments have no expectations
     #[arg(long)]
     pub allow_none: bool,
+    /// Also audit each record: compare the packets of both taps with what the path promises and with what its stages counted. A record that
+    /// violates a law counts as failed
+    #[arg(long)]
+    pub audit: bool,
     /// Print a Markdown table with a row for each expectation
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
@@ -275,6 +279,11 @@ pub struct CheckArguments {
 }
 
 impl CheckArguments {
+    /// Returns what is judged, and how strictly.
+    pub fn rules(&self) -> CheckRules {
+        CheckRules { strict: self.strict, allow_none: self.allow_none, audit: self.audit }
+    }
+
     /// Returns how to print what was found.
     pub fn form(&self) -> Form {
         match (self.output.json, self.markdown) {
@@ -287,7 +296,8 @@ impl CheckArguments {
 
 const CHECK_HELP: &str = "\
 The expectations are the [[expect]] tables of the experiment file: docs/reference/experiment-file.md.
-Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read, or there are no expectations and --allow-none is not given.";
+What --audit compares: docs/concepts/auditor.md. It needs no expectations.
+Exit status: the number of expectations that fail or could not be measured and of records that violate a law, at most 99; 125 a folder could not be read, or there are no expectations and --allow-none is not given.";
 
 /// Arguments of `quiclab diff`.
 #[derive(Debug, Args)]

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         Verb::Scan(arguments) => arguments.resolve().and_then(|request| scan::scan(&request)),
         Verb::Report(arguments) => report::report(&arguments.resolve()),
         Verb::Check(arguments) => {
-            check::check(&arguments.folders, arguments.strict, arguments.allow_none, arguments.form())
+            check::check(&arguments.folders, arguments.rules(), arguments.form())
         }
         Verb::Ab(arguments) => ab::ab(&arguments.resolve()),
         Verb::Diff(arguments) => diff::diff(&arguments.records, arguments.page.as_deref(), arguments.output.json),

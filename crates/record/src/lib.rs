@@ -36,8 +36,8 @@ mod replace;
 mod run_file;
 mod sender_log;
 
-pub use audit::audit_record;
 pub use any_record::{AnyRecord, Measured, Seen};
+pub use audit::audit_record;
 pub use bounded::MOST_QLOG_BYTES;
 pub use clocks::{ClockSeen, ClocksSeen, Correction, OffsetSeen, TimekeepingSeen};
 pub use contents::{Contents, FileFacts};
@@ -52,6 +52,7 @@ pub use observed::{
     CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Outcome, PathSeen, ProcessEnd, StampsSeen,
     TapRole, TapSeen,
 };
+pub use quiclab_audit::AuditReport;
 pub use profile::{profile, profiles};
 pub use quiclab_agent_protocol::{profile::Profile, stage::StageSeen};
 pub use record::{Record, read_observed};

@@ -64,6 +64,10 @@ pub struct RunArguments {
     /// time goes to
     #[arg(long)]
     pub roofline: bool,
+    /// Also audit each run, whatever made it: compare the packets of both taps with what the path promises and with what its stages counted. A run
+    /// that violates a law counts as failed
+    #[arg(long)]
+    pub audit: bool,
     /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
     #[arg(long)]
     pub parquet: bool,
@@ -86,7 +90,7 @@ pub struct RunArguments {
     #[arg(
         long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000),
         conflicts_with_all = [
-            "reps", "until_decided", "testbed", "hosts", "jobs", "out", "roofline", "parquet", "figures", "dry_run", "no_wait"
+            "reps", "until_decided", "testbed", "hosts", "jobs", "out", "roofline", "audit", "parquet", "figures", "dry_run", "no_wait"
         ]
     )]
     pub handshakes: Option<u64>,
@@ -154,6 +158,7 @@ impl RunArguments {
             wait_for_quiet: Duration::from_secs(self.wait_for_quiet),
             waits_for_turn: !self.no_wait,
             roofline: self.roofline,
+            audit: self.audit,
             parquet: self.parquet,
             figures: self.figures,
             stacks: self.stacks.request(),

@@ -61,6 +61,8 @@ pub struct RunSettings {
     pub waits_for_turn: bool,
     /// What this machine can do at best is measured first.
     pub roofline: bool,
+    /// The packets of each run are compared with the laws of its path.
+    pub audit: bool,
     /// Packets, frames and events of each run are written as Parquet files.
     pub parquet: bool,
     /// Folder for the figures as files.
@@ -95,6 +97,7 @@ impl RunSettings {
             wait_for_quiet: WAIT_FOR_QUIET,
             waits_for_turn: true,
             roofline: false,
+            audit: false,
             parquet: false,
             figures: None,
             stacks: StackRequest::default(),

@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use quiclab_pages::results::{Results, overview::find_results};
+use quiclab_pages::results::{
+    Results,
+    audits::{self, AuditedRecord, audit_all, violated},
+    overview::find_results,
+};
 use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, ReportInput, findings_as_rows, render_findings};
 use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
@@ -25,12 +29,24 @@ pub enum Form {
     Json,
 }
 
-/// Judges the expectations of all results below some folders. Returns how many do not hold, at most [`MOST_FAILURES`]. With `strict`
-/// undecided ones count; with `allow_none` there may be none.
+/// What is judged, and how strictly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckRules {
+    /// Undecided expectations count as failed.
+    pub strict: bool,
+    /// There may be no expectations.
+    pub allow_none: bool,
+    /// The packets of each record are compared with the laws of its path.
+    pub audit: bool,
+}
+
+/// Judges the expectations of all results below some folders. Returns how many do not hold, with the number of records that violate a law, at
+/// most [`MOST_FAILURES`].
 ///
 /// # Errors
 /// Where there are no results, no expectations about them that must be there, or a record that cannot be read.
-pub fn check(folders: &[PathBuf], strict: bool, allow_none: bool, form: Form) -> Result<u8> {
+pub fn check(folders: &[PathBuf], rules: CheckRules, form: Form) -> Result<u8> {
+    let CheckRules { strict, allow_none, audit } = rules;
     let mut places = Vec::new();
     for folder in folders {
         places.extend(find_results(folder)?);
@@ -41,10 +57,12 @@ pub fn check(folders: &[PathBuf], strict: bool, allow_none: bool, form: Form) ->
         output::print(FINDINGS_HEAD)?;
     }
     for place in &places {
-        let Judged { experiment, findings: found, left_out, failed_runs, warnings } = judge(place)?;
+        let Judged { experiment, findings: found, left_out, failed_runs, warnings, audits } = judge(place, audit)?;
+        counts.violated += audits.as_deref().map_or(0, violated);
         found.iter().for_each(|finding| counts.add(finding, strict));
         if form == Form::Json {
             all.push(json!({
+                "audits": audits,
                 "folder": place.display().to_string(),
                 "experiment": experiment,
                 "expectations": found,
@@ -56,6 +74,8 @@ pub fn check(folders: &[PathBuf], strict: bool, allow_none: bool, form: Form) ->
         }
         if form == Form::Markdown {
             output::print(&findings_as_rows(&experiment, &found))?;
+            // A table holds no audits.
+            audits.as_deref().map(audits::in_words).iter().for_each(|words| status!("{}", words.trim_end()));
             continue;
         }
         let mut text = format!("{experiment} ({})\n{}", place.shown(), render_findings(&found));
@@ -68,6 +88,7 @@ pub fn check(folders: &[PathBuf], strict: bool, allow_none: bool, form: Form) ->
         if found.is_empty() && left_out.is_empty() {
             text.push_str("no expectations\n");
         }
+        text.push_str(&audits.as_deref().map(audits::in_words).unwrap_or_default());
         output::print(&(text + "\n"))?;
     }
     if form == Form::Json {
@@ -77,6 +98,7 @@ pub fn check(folders: &[PathBuf], strict: bool, allow_none: bool, form: Form) ->
             "holding": counts.holding,
             "undecided": counts.undecided,
             "wrong": counts.wrong,
+            "violated": audit.then_some(counts.violated),
         });
         output::print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
     } else if form == Form::Markdown {
@@ -84,14 +106,14 @@ pub fn check(folders: &[PathBuf], strict: bool, allow_none: bool, form: Form) ->
     } else {
         output::print(&(counts.in_words() + "\n"))?;
     }
-    if counts.all == 0 && !allow_none {
+    if counts.all == 0 && !allow_none && !audit {
         // A gate that judges nothing must not let everything pass.
         bail!(
             "found no expectations about these runs, expected at least one [[expect]] in the experiment's file\n\
              hint: docs/reference/experiment-file.md tells how to write one; --allow-none accepts results without"
         );
     }
-    Ok(counts.wrong.min(MOST_FAILURES) as u8)
+    Ok((counts.wrong + counts.violated).min(MOST_FAILURES) as u8)
 }
 
 /// What came of one experiment.
@@ -103,9 +125,11 @@ struct Judged {
     failed_runs: usize,
     /// What to look at before trusting a verdict on runs in real time.
     warnings: Vec<(String, String)>,
+    /// What the auditor found; `None` where it was not asked.
+    audits: Option<Vec<AuditedRecord>>,
 }
 
-fn judge(place: &Path) -> Result<Judged> {
+fn judge(place: &Path, audit: bool) -> Result<Judged> {
     let report = Results::open(place, progress::say)?.measured()?;
     let is_of_samples = matches!(&report, AnyReport::Transfers(input) if are_samples(input));
     if is_of_samples {
@@ -120,6 +144,7 @@ fn judge(place: &Path) -> Result<Judged> {
         findings: report.findings(),
         left_out: report.claims_left_out(),
         failed_runs: report.failures().len(),
+        audits: audit.then(|| audit_all(place, &report)).transpose()?,
         warnings: if is_of_samples { report.warnings() } else { Vec::new() },
     })
 }
@@ -133,6 +158,8 @@ struct Counts {
     not_measured: usize,
     /// What counts in the exit status.
     wrong: usize,
+    /// Records that violate a law.
+    violated: usize,
 }
 
 impl Counts {

@@ -25,7 +25,7 @@ use quiclab_experiment::{AnyRun, Experiment, Overrides, Plan, scenario::is_scena
 use quiclab_metrics::Metrics;
 use quiclab_pages::{
     figure_files,
-    results::{Ladders, Results, machine, order::Order, traces},
+    results::{Ladders, Results, audits, machine, order::Order, traces},
 };
 use quiclab_report::metric_names;
 use quiclab_testbed::{
@@ -110,8 +110,9 @@ pub fn run(action: &RunAction, settings: &RunSettings) -> Result<u8> {
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
-        shown.extend(show(&results, &done, settings, &stop)?);
-        failed += done.failed;
+        let (printed, violated) = show(&results, &done, settings, &stop)?;
+        shown.extend(printed);
+        failed += done.failed + violated;
     }
     if let [only] = &shown[..]
         && files.len() == 1
@@ -259,19 +260,26 @@ pub fn perform(
     Ok((results, done))
 }
 
-/// Prints the report of an experiment; as JSON it is returned.
-fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBool) -> Result<Option<Value>> {
+/// Prints the report of an experiment; as JSON it is returned. Also returns the number of runs that violate a law.
+fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBool) -> Result<(Option<Value>, usize)> {
     let written = results.report(Ladders::Default, false)?;
     if settings.parquet {
         traces::write_all(results.records.folder(), &written.input, stop, progress::say)?;
     }
+    let audits = settings.audit.then(|| audits::audit_all(results.folder(), &written.input)).transpose()?;
     let mut printed = None;
     if settings.json {
         let report: Value = serde_json::from_str(&written.input.json())?;
-        printed = Some(json!({ "results": results.folder(), "report": report, "performed": done.performed }));
+        let mut shown = json!({ "results": results.folder(), "report": report, "performed": done.performed });
+        if let Some(audits) = &audits {
+            shown["audits"] = json!(audits);
+        }
+        printed = Some(shown);
     } else {
         output::print(&written.input.terminal(output::terminal_width()))?;
     }
+    let violated = audits.as_deref().map_or(0, audits::violated);
+    audits.as_deref().map(audits::in_words).iter().for_each(|words| status!("{}", words.trim_end()));
     tell_end(&written.page, done.failed);
     // Last, because they need a program that may be missing.
     if let Some(into) = &settings.figures {
@@ -282,7 +290,7 @@ fn show(results: &Results, done: &Done, settings: &RunSettings, stop: &AtomicBoo
             figure_files::write_all(own.as_deref().unwrap_or(into), results.records.folder(), &written.input)?
         );
     }
-    Ok(printed)
+    Ok((printed, violated))
 }
 
 fn tell_end(page: &Path, failed: usize) {
