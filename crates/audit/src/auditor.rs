@@ -18,6 +18,10 @@ use crate::{
 /// Names of the directions, as in records.
 const DIRECTIONS: [&str; 2] = ["to_client", "to_server"];
 
+/// Bytes that tell encrypted packets apart: headers of Ethernet, IPv6 and UDP, the first byte of QUIC, and more bytes of IDs, numbers or
+/// ciphertext than two packets share by chance.
+const FEWEST_COMPARED_BYTES: usize = 80;
+
 /// What the laws of one direction are judged by.
 pub(crate) struct Evidence<'a> {
     pub(crate) rules: &'a Rules,
@@ -31,8 +35,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) shortest_cut: Option<usize>,
 }
 
-/// Compares the packets of a capture with what the path promises. `open` gives the capture from its beginning; it is read once, and once more
-/// where packets have no partner.
+/// Compares the packets of a capture with what the path promises. `open` gives the capture from its beginning; it is read once, after its
+/// beginning, and once more where packets have no partner.
 ///
 /// # Errors
 /// Where the capture cannot be opened or read.
@@ -40,8 +44,16 @@ pub fn audit<R: Read>(
     mut open: impl FnMut() -> Result<R, CaptureError>,
     path: &AuditedPath,
 ) -> Result<AuditReport, CaptureError> {
-    let mut taps = Taps::read(open()?, path)?;
-    let hosts = taps.hosts;
+    let Some(hosts) = find_hosts(open()?, path.server_port)? else {
+        return Ok(AuditReport::nothing(format!("no packet at the taps has the port {} of the server", path.server_port)));
+    };
+    let mut taps = Taps::read(open()?, path, hosts)?;
+    if taps.compared < FEWEST_COMPARED_BYTES {
+        return Ok(AuditReport::nothing(format!(
+            "a tap keeps {} bytes of each packet, and fewer than {FEWEST_COMPARED_BYTES} do not tell packets apart (tap.snaplen)",
+            taps.compared
+        )));
+    }
     let mut directions = Vec::new();
     for (index, rules) in path.directions.iter().enumerate() {
         let mut reader = taps.reader_of(rules);
@@ -66,9 +78,6 @@ pub fn audit<R: Read>(
             laws: Law::ALL.iter().map(|law| judge(*law, &evidence)).collect(),
         });
     }
-    if hosts.is_none() {
-        return Ok(AuditReport::nothing(format!("no packet at the taps has the port {} of the server", path.server_port)));
-    }
     Ok(AuditReport { tolerance: path.timing.in_words.clone(), directions, not_audited: None })
 }
 
@@ -89,7 +98,6 @@ fn judge(law: Law, evidence: &Evidence) -> LawReport {
 struct Taps {
     pairings: [Pairing; 2],
     facts: [TapFacts; 2],
-    hosts: Option<Hosts>,
     shortest_cut: Option<usize>,
     compared: usize,
 }
@@ -102,14 +110,12 @@ struct Hosts {
 }
 
 impl Taps {
-    fn read(capture: impl Read, path: &AuditedPath) -> Result<Self, CaptureError> {
+    fn read(capture: impl Read, path: &AuditedPath, hosts: Hosts) -> Result<Self, CaptureError> {
         let facts = path.taps.each_ref().map(|(name, _)| TapFacts { name: name.clone(), first: None });
-        let mut taps =
-            Self { pairings: Default::default(), facts, hosts: None, shortest_cut: None, compared: COMPARED_BYTES };
+        let mut taps = Self { pairings: Default::default(), facts, shortest_cut: None, compared: COMPARED_BYTES };
         let mut capture = CaptureReader::new(capture)?;
         let mut readers: Option<[TapReader; 2]> = None;
         let mut number = 0;
-        // Frames before the first one that says who is who.
         while capture.next_frame()?.is_some() {
             number += 1;
             taps.compared = taps.compared.min(shortest_snap_length(capture.summary()));
@@ -122,8 +128,7 @@ impl Taps {
                 let kept = frame.captured.len();
                 taps.shortest_cut = Some(taps.shortest_cut.map_or(kept, |shortest| shortest.min(kept)));
             }
-            taps.hosts = taps.hosts.or_else(|| hosts_of(&frame, path.server_port));
-            let Some(to_client) = taps.hosts.and_then(|hosts| hosts.is_to_client(&frame)) else { continue };
+            let Some(to_client) = hosts.is_to_client(&frame) else { continue };
             let readers = readers.get_or_insert_with(|| path.directions.each_ref().map(|rules| taps.reader_of(rules)));
             let direction = usize::from(!to_client);
             let packet = readers[direction].read(number, &frame);
@@ -144,6 +149,17 @@ impl Taps {
 fn shortest_snap_length(capture: &Capture) -> usize {
     let lengths = capture.interfaces.iter().filter_map(|interface| interface.snap_length);
     lengths.min().map_or(usize::MAX, |length| length as usize)
+}
+
+/// Who is who, by the first packet to or from the server's port.
+fn find_hosts(capture: impl Read, server_port: u16) -> Result<Option<Hosts>, CaptureError> {
+    let mut capture = CaptureReader::new(capture)?;
+    while let Some(frame) = capture.next_frame()? {
+        if let Some(hosts) = hosts_of(&frame, server_port) {
+            return Ok(Some(hosts));
+        }
+    }
+    Ok(None)
 }
 
 fn hosts_of(frame: &Frame, server_port: u16) -> Option<Hosts> {

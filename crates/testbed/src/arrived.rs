@@ -11,7 +11,7 @@ use std::{
 
 use quiclab_agent_protocol::cross_traffic::PORT as CROSS_PORT;
 use quiclab_experiment::run::Run;
-use quiclab_path::spec::StageSettings;
+use quiclab_path::spec::{StageSettings, StageSpec};
 
 use crate::{collect::RunFailure, contract::SERVER_PORT};
 
@@ -129,11 +129,14 @@ pub(crate) struct PathEffects {
 impl PathEffects {
     /// Collects what the stages that the measured sender's packets pass may do.
     pub fn of(run: &Run) -> Self {
-        let stages = run.settings.stages_from_sender();
+        Self::of_stages(&run.settings.stages_from_sender())
+    }
+
+    fn of_stages(stages: &[StageSpec]) -> Self {
         let has = |is: fn(&StageSettings) -> bool| stages.iter().any(|stage| is(&stage.settings));
         Self {
             duplicates: has(|stage| matches!(stage, StageSettings::Duplicate(_))),
-            corrupts: has(|stage| matches!(stage, StageSettings::Corrupt(_))),
+            corrupts: has(|stage| matches!(stage, StageSettings::Corrupt(_) | StageSettings::BitErrors(_))),
         }
     }
 }
@@ -270,6 +273,19 @@ mod tests {
         assert_eq!(hidden(&sent, &twice, SAME), [1]);
         assert_eq!(hidden(&sent, &twice, PathEffects { duplicates: true, ..SAME }), [0; 0]);
         assert_eq!(hidden(&sent, &other, PathEffects { corrupts: true, ..SAME }), [0; 0]);
+    }
+
+    #[test]
+    fn a_path_that_flips_bits_or_changes_bytes_makes_packets_that_were_not_sent() {
+        let effects = |table: &str| {
+            let stage = StageSpec::read(&toml::from_str(table).unwrap()).unwrap();
+            let PathEffects { duplicates, corrupts } = PathEffects::of_stages(&[stage]);
+            (duplicates, corrupts)
+        };
+        assert_eq!(effects("stage = \"bit_errors\"\nper_bit = 1e-6"), (false, true));
+        assert_eq!(effects("stage = \"corrupt\"\nprobability = 0.1"), (false, true));
+        assert_eq!(effects("stage = \"duplicate\"\nprobability = 0.1"), (true, false));
+        assert_eq!(effects("stage = \"delay\"\ndelay = \"1 ms\""), (false, false));
     }
 
     #[test]
