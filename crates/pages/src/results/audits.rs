@@ -52,6 +52,9 @@ pub fn violated(audits: &[AuditedRecord]) -> usize {
 
 /// What was found, for a person: how many records keep every law, each violation with its packet, and what was not audited, with its reason.
 pub fn in_words(audits: &[AuditedRecord]) -> String {
+    if audits.is_empty() {
+        return "audit: no record has packets\n".to_owned();
+    }
     let mut text = String::new();
     let wrong: Vec<_> = audits.iter().filter(|one| one.audit.violated() > 0).collect();
     let audited = audits.iter().filter(|one| one.audit.not_audited.is_none()).count();

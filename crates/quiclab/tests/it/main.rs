@@ -5,6 +5,7 @@ mod action;
 mod advise;
 mod analyze;
 mod analyze_threads;
+mod audit;
 mod bundle;
 mod bursts;
 mod cache;
