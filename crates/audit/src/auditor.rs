@@ -45,7 +45,10 @@ pub fn audit<R: Read>(
     path: &AuditedPath,
 ) -> Result<AuditReport, CaptureError> {
     let Some(hosts) = find_hosts(open()?, path.server_port)? else {
-        return Ok(AuditReport::nothing(format!("no packet at the taps has the port {} of the server", path.server_port)));
+        return Ok(AuditReport::nothing(format!(
+            "no packet at the taps has the port {} of the server",
+            path.server_port
+        )));
     };
     let mut taps = Taps::read(open()?, path, hosts)?;
     if taps.compared < FEWEST_COMPARED_BYTES {

@@ -47,7 +47,9 @@ struct Between<'a> {
 /// The times around the queue at this place, or why they are not known.
 fn between<'a>(evidence: &'a Evidence, index: usize) -> Result<Between<'a>, String> {
     if !evidence.timing.is_exact {
-        return Err("the record does not say when packets came to it and left it, only when they were at the taps".to_owned());
+        return Err(
+            "the record does not say when packets came to it and left it, only when they were at the taps".to_owned()
+        );
     }
     let stages = &evidence.rules.stages;
     let pace = stages.get(index + 1).map(|stage| &stage.kind);

@@ -82,7 +82,9 @@ pub(crate) fn unchanged(evidence: &Evidence) -> LawReport {
         if let Some(what) = change(packet, entered, *origin, evidence.rules.any(|kind| *kind == StageKind::Translate))
             && !take_one(&mut may_change)
         {
-            findings.violated(packet, || format!("{what}, and no stage accounts for it; it entered as frame {}", entered.frame));
+            findings.violated(packet, || {
+                format!("{what}, and no stage accounts for it; it entered as frame {}", entered.frame)
+            });
         }
     }
     if let Some(kept) = evidence.shortest_cut.filter(|_| is_cut) {

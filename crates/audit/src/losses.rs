@@ -89,7 +89,10 @@ fn compare_list(evidence: &Evidence, listed: &[ListedDrop], account: &Account, f
         by_place.insert(place, drop);
         if packet.length != drop.bytes {
             findings.violated(packet, || {
-                format!("the stage {} lists it as dropped with {} bytes, and it has {}", drop.stage, drop.bytes, packet.length)
+                format!(
+                    "the stage {} lists it as dropped with {} bytes, and it has {}",
+                    drop.stage, drop.bytes, packet.length
+                )
             });
         } else if !lost.contains(&place) && !copies_there {
             findings.violated(packet, || format!("the stage {} lists it as dropped, and it left", drop.stage));

@@ -28,10 +28,7 @@ pub(crate) fn order(evidence: &Evidence) -> LawReport {
         if place < *latest {
             let before = &evidence.pairing.entered[*latest];
             findings.violated(packet, || {
-                format!(
-                    "it entered as frame {}, before frame {}, and left behind that",
-                    entered.frame, before.frame
-                )
+                format!("it entered as frame {}, before frame {}, and left behind that", entered.frame, before.frame)
             });
         }
         *latest = place.max(*latest);

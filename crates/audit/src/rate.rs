@@ -81,7 +81,9 @@ pub(crate) fn rate(evidence: &Evidence) -> LawReport {
             });
         } else if let Some((stage, bytes)) = excess {
             findings.violated(packet, || {
-                format!("with the packets before it, it is {bytes} bytes more than the stage {stage} carries in that time")
+                format!(
+                    "with the packets before it, it is {bytes} bytes more than the stage {stage} carries in that time"
+                )
             });
         }
     }
@@ -181,7 +183,9 @@ impl Window {
         let behind = match Rules::constant_delay(behind) {
             Ok(behind) => behind,
             Err(other) => {
-                findings.not_audited(format!("windows of time behind the stage {name}: {other} delays packets differently"));
+                findings.not_audited(format!(
+                    "windows of time behind the stage {name}: {other} delays packets differently"
+                ));
                 return None;
             }
         };

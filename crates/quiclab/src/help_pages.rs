@@ -17,6 +17,7 @@ macro_rules! pages {
 /// All concepts, references and guides, in order.
 pub const PAGES: &[Page] = pages![
     "concepts/architecture.md",
+    "concepts/auditor.md",
     "concepts/bursts.md",
     "concepts/forwarder.md",
     "concepts/hosts-testbed.md",

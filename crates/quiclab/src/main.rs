@@ -58,9 +58,7 @@ fn main() -> ExitCode {
         Verb::Advise(arguments) => arguments.resolve().and_then(|settings| advise::advise(&settings)),
         Verb::Scan(arguments) => arguments.resolve().and_then(|request| scan::scan(&request)),
         Verb::Report(arguments) => report::report(&arguments.resolve()),
-        Verb::Check(arguments) => {
-            check::check(&arguments.folders, arguments.rules(), arguments.form())
-        }
+        Verb::Check(arguments) => check::check(&arguments.folders, arguments.rules(), arguments.form()),
         Verb::Ab(arguments) => ab::ab(&arguments.resolve()),
         Verb::Diff(arguments) => diff::diff(&arguments.records, arguments.page.as_deref(), arguments.output.json),
         Verb::Bundle(arguments) => bundle::bundle(&arguments.resolve()),

@@ -4,9 +4,7 @@
 
 use std::path::Path;
 
-use quiclab_audit::{
-    Account, AuditReport, AuditedPath, Limit, ListedDrop, Rules, Stage, StageKind, Timing, audit,
-};
+use quiclab_audit::{Account, AuditReport, AuditedPath, Limit, ListedDrop, Rules, Stage, StageKind, Timing, audit};
 use quiclab_experiment::run::Run;
 use quiclab_inputs::open_unlinked;
 use quiclab_metrics::SENDING_CLIENT;
@@ -104,7 +102,8 @@ fn timing(observed: &Observed) -> Timing {
     }
     // The taps and the stages read the same clock, which nobody set during the run: the agent fails a run in which somebody does.
     let in_kernel = observed.path.forwarder.is_none();
-    let rounding = if in_kernel { ", and the kernel rounds the time of each packet at a rate down by less than 2 ns" } else { "" };
+    let rounding =
+        if in_kernel { ", and the kernel rounds the time of each packet at a rate down by less than 2 ns" } else { "" };
     Timing {
         is_exact: false,
         rounds_each_packet: in_kernel,
@@ -185,9 +184,8 @@ fn account(stages: &[StageSpec], seen: &[StageSeen], direction: &str, observed: 
     // The kernel's disciplines do not count their copies.
     let counts_copies = observed.kernel_release.is_none() || observed.path.forwarder.is_some();
     let listed = observed.path.dropped.iter().filter(|drop| drop.direction == direction);
-    let listed: Vec<_> = listed
-        .map(|drop| ListedDrop { packet: drop.packet, bytes: drop.bytes, stage: drop.stage.clone() })
-        .collect();
+    let listed: Vec<_> =
+        listed.map(|drop| ListedDrop { packet: drop.packet, bytes: drop.bytes, stage: drop.stage.clone() }).collect();
     let is_final = observed.drained || observed.testbed == SIMULATOR;
     Some(Account {
         dropped,

@@ -52,9 +52,9 @@ pub use observed::{
     CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Outcome, PathSeen, ProcessEnd, StampsSeen,
     TapRole, TapSeen,
 };
-pub use quiclab_audit::AuditReport;
 pub use profile::{profile, profiles};
 pub use quiclab_agent_protocol::{profile::Profile, stage::StageSeen};
+pub use quiclab_audit::AuditReport;
 pub use record::{Record, read_observed};
 pub use records::{ASIDE, Draft, Records, key, link_below};
 pub use replace::put_in_place;

@@ -1,9 +1,7 @@
 //! Captures of two taps, as records have them.
 
 use etherparse::{IpEcn, PacketBuilder};
-use quiclab_audit::{
-    Account, AuditReport, AuditedPath, Law, LawReport, Rules, Stage, StageKind, Timing, audit,
-};
+use quiclab_audit::{Account, AuditReport, AuditedPath, Law, LawReport, Rules, Stage, StageKind, Timing, audit};
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{CaptureWriter, PacketToWrite, TapDescription};
 
@@ -66,7 +64,11 @@ pub fn capture(packets: &[Sent], snaplen: Option<u32>) -> Vec<u8> {
     let mut written = Vec::new();
     let mut writer = CaptureWriter::new(&mut written, &[tap("sender", None), tap("behind", snaplen)], None).unwrap();
     for (time, interface, bytes) in &frames {
-        let kept = if *interface == 1 { snaplen.map_or(bytes.len(), |most| bytes.len().min(most as usize)) } else { bytes.len() };
+        let kept = if *interface == 1 {
+            snaplen.map_or(bytes.len(), |most| bytes.len().min(most as usize))
+        } else {
+            bytes.len()
+        };
         writer
             .write_packet(&PacketToWrite {
                 time: Time::from_nanos(BEGIN + time),
@@ -87,7 +89,10 @@ pub fn stage(name: &str, kind: StageKind) -> Stage {
 
 /// A constant delay.
 pub fn delay(nanoseconds: u64) -> Stage {
-    stage("delay", StageKind::Wait { at_least: Duration::from_nanos(nanoseconds), is_constant: true, keeps_order: true })
+    stage(
+        "delay",
+        StageKind::Wait { at_least: Duration::from_nanos(nanoseconds), is_constant: true, keeps_order: true },
+    )
 }
 
 /// A path to the client of these stages, whose times are exact.
@@ -97,7 +102,10 @@ pub fn path(stages: Vec<Stage>, account: Account) -> AuditedPath {
         sender_is_server: true,
         server_port: 443,
         timing: Timing { is_exact: true, rounds_each_packet: false, in_words: "exact".to_owned() },
-        directions: [Rules { stages, account: Some(account) }, Rules { account: Some(Account::default()), ..Rules::default() }],
+        directions: [
+            Rules { stages, account: Some(account) },
+            Rules { account: Some(Account::default()), ..Rules::default() },
+        ],
     }
 }
 
@@ -124,7 +132,9 @@ pub fn violations(report: &AuditReport) -> Vec<(Law, u64, String)> {
 #[track_caller]
 pub fn assert_only(report: &AuditReport, law: Law, frame: u64, words: &str) {
     let found = violations(report);
-    let [(found_law, found_frame, message)] = &found[..] else { panic!("expected one violation of {law:?}: {found:?}") };
+    let [(found_law, found_frame, message)] = &found[..] else {
+        panic!("expected one violation of {law:?}: {found:?}")
+    };
     assert_eq!((*found_law, *found_frame), (law, frame), "{message}");
     assert!(message.contains(words), "{message}");
     assert_eq!(report.violated(), 1);

@@ -24,7 +24,12 @@ fn a_copy_is_named_unless_the_path_made_it() {
     assert_kept(&report);
     assert_eq!(law(&report, Law::NoneDuplicated).not_audited.len(), 1);
     // A copy that was counted and did not leave was dropped, and somebody counted that.
-    assert_only(&audited(&[sent(1, 0, 5), lost(2, 6)], &copying(Some(0))), Law::LossesAccounted, 3, "1 packets did not leave");
+    assert_only(
+        &audited(&[sent(1, 0, 5), lost(2, 6)], &copying(Some(0))),
+        Law::LossesAccounted,
+        3,
+        "1 packets did not leave",
+    );
 }
 
 #[test]
@@ -35,7 +40,9 @@ fn a_changed_byte_is_named_with_its_place_unless_the_path_changes_bytes() {
             &audited(&packets, &nothing()),
             Law::ContentUnchanged,
             4,
-            &format!("1 of its bytes changed, at offset {place} first, and no stage accounts for it; it entered as frame 3"),
+            &format!(
+                "1 of its bytes changed, at offset {place} first, and no stage accounts for it; it entered as frame 3"
+            ),
         );
         let flips = |changed| path(vec![stage("flips", StageKind::Change)], Account { changed, ..Account::default() });
         assert_kept(&audited(&packets, &flips(1)));

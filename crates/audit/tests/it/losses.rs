@@ -9,7 +9,8 @@ fn counted(dropped: u64, waiting: u64) -> Account {
 }
 
 fn listed(drops: &[(u64, u32)], waiting: u64) -> Account {
-    let list = drops.iter().map(|(packet, bytes)| ListedDrop { packet: *packet, bytes: *bytes, stage: "queue".to_owned() });
+    let list =
+        drops.iter().map(|(packet, bytes)| ListedDrop { packet: *packet, bytes: *bytes, stage: "queue".to_owned() });
     Account { listed: Some(list.collect()), ..counted(drops.len() as u64, waiting) }
 }
 

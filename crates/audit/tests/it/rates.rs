@@ -45,7 +45,8 @@ fn a_link_that_rounds_each_packet_may_be_early_by_less_than_2_ns_for_each() {
 #[test]
 fn a_bucket_lets_its_depth_pass_at_once_and_then_the_rate() {
     let path = path(vec![queue(Limit::Packets(9), true), rate(8_000_000, Some(2000))], Account::default());
-    let packets = |third| [sent(1, 0, 0), sent(2, 0, 0), sent(3, 0, third), sent(4, 9 * MS, 9 * MS), sent(5, 9 * MS, 9 * MS)];
+    let packets =
+        |third| [sent(1, 0, 0), sent(2, 0, 0), sent(3, 0, third), sent(4, 9 * MS, 9 * MS), sent(5, 9 * MS, 9 * MS)];
     assert_kept(&audited(&packets(MS), &path));
     assert_only(&audited(&packets(MS - 1), &path), Law::Rate, 6, "1 ns before the stage rate could have carried it");
 }
@@ -74,9 +75,10 @@ fn a_rate_behind_which_packets_overtake_is_not_audited() {
     assert_eq!(law(&report, Law::Rate).checked, 0);
     let why = "the stage rate: behind it late changes the order, so the order at the rate is not known";
     assert_eq!(law(&report, Law::Rate).not_audited, [why]);
-    assert_eq!(law(&report, Law::Buffer).not_audited, [
-        "the queue queue: the times at it are not known, because late delays packets differently"
-    ]);
+    assert_eq!(
+        law(&report, Law::Buffer).not_audited,
+        ["the queue queue: the times at it are not known, because late delays packets differently"]
+    );
 }
 
 #[test]
@@ -107,7 +109,9 @@ fn a_queue_holds_its_limit_apart_from_the_packet_that_is_being_sent() {
 
 #[test]
 fn the_packet_that_waits_for_tokens_counts_where_the_queue_counts_it() {
-    let held = |counts_held| path(vec![queue(Limit::Packets(2), counts_held), rate(8_000_000, Some(1000))], Account::default());
+    let held = |counts_held| {
+        path(vec![queue(Limit::Packets(2), counts_held), rate(8_000_000, Some(1000))], Account::default())
+    };
     // The first one takes all tokens, and the others wait 1 ms each.
     let packets = |count: u8| (0..count).map(|number| sent(number, 0, u64::from(number) * MS)).collect::<Vec<_>>();
     assert_kept(&audited(&packets(4), &held(false)));
@@ -118,7 +122,12 @@ fn the_packet_that_waits_for_tokens_counts_where_the_queue_counts_it() {
 
 #[test]
 fn a_delay_line_holds_its_limit_and_what_leaves_makes_room() {
-    let line = StageKind::Hold { at_least: Duration::from_millis(1), limit: Limit::Packets(2), counts_held: true, keeps_order: true };
+    let line = StageKind::Hold {
+        at_least: Duration::from_millis(1),
+        limit: Limit::Packets(2),
+        counts_held: true,
+        keeps_order: true,
+    };
     let path = path(vec![stage("line", line)], Account::default());
     let packets = |third| [sent(1, 0, MS), sent(2, 10, MS + 10), sent(3, third, MS + third)];
     assert_kept(&audited(&packets(MS), &path));

@@ -31,7 +31,8 @@ fn alter(capture: &Path, change: impl FnOnce(&mut Vec<Captured>)) {
     let interfaces = reader.into_summary().interfaces;
     let tap = |one: &'_ quiclab_wire::Interface| (one.name.clone().unwrap(), one.snap_length);
     let taps: Vec<_> = interfaces.iter().map(tap).collect();
-    let taps: Vec<_> = taps.iter().map(|(name, snap_length)| TapDescription { name, snap_length: *snap_length }).collect();
+    let taps: Vec<_> =
+        taps.iter().map(|(name, snap_length)| TapDescription { name, snap_length: *snap_length }).collect();
     let mut written = Vec::new();
     let mut writer = CaptureWriter::new(&mut written, &taps, None).unwrap();
     for packet in &packets {
@@ -47,7 +48,8 @@ fn alter(capture: &Path, change: impl FnOnce(&mut Vec<Captured>)) {
 
 /// The first frame from `after` on that this tap saw of the server, by its index, with that of the same packet at the tap at the sender.
 fn from_server(packets: &[Captured], tap: u32, after: usize) -> usize {
-    let is_from_server = |packet: &Captured| packet.interface == tap && packet.bytes.get(34..36) == Some(&443_u16.to_be_bytes());
+    let is_from_server =
+        |packet: &Captured| packet.interface == tap && packet.bytes.get(34..36) == Some(&443_u16.to_be_bytes());
     after + packets[after..].iter().position(is_from_server).unwrap()
 }
 
@@ -104,7 +106,10 @@ fn a_packet_that_is_missing_at_a_tap_is_caught() {
         frame = behind as u64;
     });
     let found = violations(&report);
-    assert!(found.iter().any(|(law, at, _)| law == "to_client: no packet created" && *at == frame), "{frame}: {found:?}");
+    assert!(
+        found.iter().any(|(law, at, _)| law == "to_client: no packet created" && *at == frame),
+        "{frame}: {found:?}"
+    );
 }
 
 #[test]
@@ -137,7 +142,10 @@ fn a_byte_that_was_changed_at_a_tap_is_caught() {
     let found = violations(&report);
     let [(law, at, message)] = &found[..] else { panic!("{found:?}") };
     assert_eq!((law.as_str(), *at), ("to_client: content unchanged", frame));
-    assert!(message.starts_with("1 of its bytes changed, at offset 77 first, and no stage accounts for it"), "{message}");
+    assert!(
+        message.starts_with("1 of its bytes changed, at offset 77 first, and no stage accounts for it"),
+        "{message}"
+    );
 }
 
 fn check(folder: &Path, more: &[&str]) -> CommandOutput {
@@ -149,7 +157,11 @@ fn check_audits_records_that_exist_and_names_what_it_could_not_audit() {
     let result = check(&Prepared::Controllers.results(), &[]);
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     assert!(result.output.contains("audit: 4 of 4 records keep every law that was audited"), "{}", result.output);
-    assert!(result.output.contains("not audited   to_client: none over the buffer: the queue delay: "), "{}", result.output);
+    assert!(
+        result.output.contains("not audited   to_client: none over the buffer: the queue delay: "),
+        "{}",
+        result.output
+    );
 
     // Of real time as well.
     let result = check(&Prepared::RealTime.results(), &[]);

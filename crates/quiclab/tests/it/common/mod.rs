@@ -77,7 +77,14 @@ impl Bench {
     /// `quiclab run` of the experiment with results in `out`. Each run is audited: one that violates a law counts as failed.
     pub fn run(&self, stacks: &str, out: &str, more: &[&str]) -> Command {
         let mut command = quiclab();
-        command.arg("run").arg(self.file()).args(["--stacks", stacks]).arg("--out").arg(self.out(out)).arg("--audit").args(more);
+        command
+            .arg("run")
+            .arg(self.file())
+            .args(["--stacks", stacks])
+            .arg("--out")
+            .arg(self.out(out))
+            .arg("--audit")
+            .args(more);
         command
     }
 }
