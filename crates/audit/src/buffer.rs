@@ -7,6 +7,7 @@ use quiclab_units::Duration;
 use crate::{
     auditor::Evidence,
     law::{Findings, Law, LawReport},
+    pairing::Origin,
     rules::{Limit, Rules, Stage, StageKind},
     tap_packet::TapPacket,
 };
@@ -26,8 +27,13 @@ pub(crate) fn buffer(evidence: &Evidence) -> LawReport {
                     Some(StageKind::Pace { burst_bytes: Some(_), .. }) => !counts_held,
                     Some(_) => true,
                 };
+                let counts_copies = !evidence.rules.stages[index..].iter().any(|stage| stage.kind == StageKind::Copy);
                 let least = if pace.is_none() { *at_least } else { Duration::ZERO };
-                judge(evidence, &Queue { stage, limit: *limit, in_service, before, behind, least }, &mut findings);
+                judge(
+                    evidence,
+                    &Queue { stage, limit: *limit, in_service, counts_copies, before, behind, least },
+                    &mut findings,
+                );
             }
         }
     }
@@ -66,6 +72,8 @@ struct Queue<'a> {
     limit: Limit,
     /// Whether the packet that leaves next does not count.
     in_service: bool,
+    /// Whether copies were made before it.
+    counts_copies: bool,
     before: Duration,
     behind: Duration,
     /// Shortest time in the queue, where no rate is behind it.
@@ -77,6 +85,9 @@ fn judge(evidence: &Evidence, queue: &Queue, findings: &mut Findings) {
     // When each packet came to the queue and left what empties it, in the order in which they came.
     let mut visits: Vec<(u64, u64, &TapPacket)> = Vec::new();
     for (packet, origin) in pairing.left.iter().zip(&pairing.origins) {
+        if matches!(origin, Origin::Copy(_)) && !queue.counts_copies {
+            continue;
+        }
         let Some(entered) = origin.entered().map(|place| &pairing.entered[place]) else { continue };
         let came = entered.time.as_nanos().saturating_add(queue.before.as_nanos());
         let left = packet.time.as_nanos().saturating_sub(queue.behind.as_nanos());

@@ -22,8 +22,8 @@ pub(crate) fn rate(evidence: &Evidence) -> LawReport {
     let mut findings = Findings::new(Law::Rate, evidence.exit);
     let mut stages: Vec<_> = evidence.rules.stages.iter().map(|stage| (stage, None)).collect();
     let mut paces = 0;
-    for index in 0..stages.len() {
-        let (stage, behind) = (stages[index].0, &evidence.rules.stages[index + 1..]);
+    for (index, (stage, pace)) in stages.iter_mut().enumerate() {
+        let behind = &evidence.rules.stages[index + 1..];
         match &stage.kind {
             StageKind::PaceUnknown { why } => findings.not_audited(format!("the stage {}: {why}", stage.name)),
             StageKind::Pace { bits_per_second, burst_bytes } => {
@@ -38,7 +38,7 @@ pub(crate) fn rate(evidence: &Evidence) -> LawReport {
                 let counts_copies = !behind.iter().any(|stage| stage.kind == StageKind::Copy);
                 let schedule = Schedule::new(*bits_per_second, *burst_bytes, evidence.timing.rounds_each_packet);
                 let window = Window::new(*bits_per_second, *burst_bytes, behind, evidence, &mut findings, &stage.name);
-                stages[index].1 = Some(Pace { schedule, window, counts_copies });
+                *pace = Some(Pace { schedule, window, counts_copies });
             }
             _ => {}
         }

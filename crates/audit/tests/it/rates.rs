@@ -134,3 +134,16 @@ fn a_delay_line_holds_its_limit_and_what_leaves_makes_room() {
     let found = violations(&audited(&packets(MS - 1), &path));
     assert_eq!(found.iter().map(|(law, frame, _)| (*law, *frame)).collect::<Vec<_>>(), [(Law::Buffer, 3)]);
 }
+
+#[test]
+fn copies_are_in_a_queue_and_at_a_rate_only_where_they_are_made_before() {
+    let copies = || stage("copies", StageKind::Copy);
+    let stages = || vec![queue(Limit::Packets(1), false), rate(8_000_000, None)];
+    let account = || Account { copied: Some(2), ..Account::default() };
+    let copy = |number, left| Sent { entered: None, ..sent(number, 0, left) };
+    let packets = [sent(1, 0, MS), copy(1, MS), sent(2, 0, 2 * MS), copy(2, 2 * MS)];
+    let behind = path([stages(), vec![copies()]].concat(), account());
+    assert_kept(&audited(&packets, &behind));
+    let before = audited(&packets, &path([vec![copies()], stages()].concat(), account()));
+    assert!(law(&before, Law::Rate).violated > 0 && law(&before, Law::Buffer).violated > 0, "{before:?}");
+}
