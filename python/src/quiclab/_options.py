@@ -37,6 +37,7 @@ class RunOptions(TypedDict, total=False):
     wall_timeout: Text
     wait_for_quiet: Text
     roofline: Flag
+    audit: Flag
     parquet: Flag
     figures: Text
     no_wait: Flag
@@ -93,6 +94,7 @@ class CheckOptions(TypedDict, total=False):
 
     strict: Flag
     allow_none: Flag
+    audit: Flag
 
 
 class LookOptions(TypedDict, total=False):
