@@ -6,11 +6,12 @@ use quiclab_wire::{Capture, CaptureError, CaptureReader, Frame};
 
 use crate::{
     buffer, content,
+    evidence::Evidence,
     law::{AuditReport, DirectionReport, Law, LawReport, TapFacts},
     losses, order,
     pairing::Pairing,
     rate,
-    rules::{AuditedPath, Rules, StageKind, Timing},
+    rules::{AuditedPath, Rules, StageKind},
     tap_packet::{COMPARED_BYTES, TapReader},
     times,
 };
@@ -21,19 +22,6 @@ const DIRECTIONS: [&str; 2] = ["to_client", "to_server"];
 /// Bytes that tell encrypted packets apart: headers of Ethernet, IPv6 and UDP, the first byte of QUIC, and more bytes of IDs, numbers or
 /// ciphertext than two packets share by chance.
 const FEWEST_COMPARED_BYTES: usize = 80;
-
-/// What the laws of one direction are judged by.
-pub(crate) struct Evidence<'a> {
-    pub(crate) rules: &'a Rules,
-    pub(crate) timing: &'a Timing,
-    pub(crate) pairing: &'a Pairing,
-    /// The tap where the direction begins.
-    pub(crate) entrance: &'a TapFacts,
-    /// The tap where it ends.
-    pub(crate) exit: &'a TapFacts,
-    /// Fewest bytes of a frame that was cut; `None` where none was.
-    pub(crate) shortest_cut: Option<usize>,
-}
 
 /// Compares the packets of a capture with what the path promises. `open` gives the capture from its beginning; it is read once, after its
 /// beginning, and once more where packets have no partner.

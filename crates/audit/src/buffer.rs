@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use quiclab_units::Duration;
 
 use crate::{
-    auditor::Evidence,
+    evidence::Evidence,
     law::{Findings, Law, LawReport},
     pairing::Origin,
     rules::{Limit, Rules, Stage, StageKind},
@@ -42,9 +42,9 @@ pub(crate) fn buffer(evidence: &Evidence) -> LawReport {
 
 /// What is known of the times at a queue.
 struct Between<'a> {
-    /// From the first tap to the queue.
+    /// Time from the first tap to the queue.
     before: Duration,
-    /// From the rate behind the queue to the second tap.
+    /// Time from the rate behind the queue to the second tap.
     behind: Duration,
     /// The rate, if there is one.
     pace: Option<&'a StageKind>,

@@ -1,7 +1,7 @@
 //! Packets that were made up, copied or changed.
 
 use crate::{
-    auditor::Evidence,
+    evidence::Evidence,
     law::{Findings, Law, LawReport},
     pairing::Origin,
     rules::StageKind,

@@ -97,7 +97,7 @@ impl Violation {
 /// One direction of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DirectionReport {
-    /// Its name, `to_client` or `to_server`.
+    /// Name of the direction, `to_client` or `to_server`.
     pub direction: String,
     /// Packets at the tap where it begins.
     pub packets_entered: u64,

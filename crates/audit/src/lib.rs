@@ -9,6 +9,7 @@
 mod auditor;
 mod buffer;
 mod content;
+mod evidence;
 mod law;
 mod losses;
 mod order;

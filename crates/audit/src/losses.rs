@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    auditor::Evidence,
+    evidence::Evidence,
     law::{Findings, Law, LawReport},
     pairing::Origin,
     rules::{Account, ListedDrop, StageKind},

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    auditor::Evidence,
+    evidence::Evidence,
     law::{Findings, Law, LawReport},
     pairing::Origin,
     rules::StageKind,

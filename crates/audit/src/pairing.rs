@@ -21,7 +21,7 @@ pub(crate) struct Pairing {
     pub(crate) entered: Vec<TapPacket>,
     /// Packets where it ends.
     pub(crate) left: Vec<TapPacket>,
-    /// For each packet that left, which one it was.
+    /// What each packet that left was where it entered.
     pub(crate) origins: Vec<Origin>,
     /// Packets that entered and did not leave, by their place in `entered`.
     pub(crate) lost: Vec<usize>,
@@ -36,7 +36,7 @@ pub(crate) enum Origin {
     Copy(usize),
     /// The same but for some bytes, at this offset first.
     Changed {
-        /// Its place.
+        /// Place of the packet that entered.
         entered: usize,
         /// Offset of the first byte that differs.
         offset: usize,

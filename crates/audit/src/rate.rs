@@ -7,7 +7,7 @@
 use quiclab_units::Duration;
 
 use crate::{
-    auditor::Evidence,
+    evidence::Evidence,
     law::{Findings, Law, LawReport},
     pairing::Origin,
     rules::{Rules, Stage, StageKind},

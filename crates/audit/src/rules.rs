@@ -29,7 +29,7 @@ pub struct Rules {
 /// One stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its name, for messages.
+    /// Name of the stage, for messages.
     pub name: String,
     /// What it may do to packets.
     pub kind: StageKind,
@@ -83,9 +83,9 @@ pub enum StageKind {
 /// How much a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many packets.
+    /// The queue holds this number of packets.
     Packets(u64),
-    /// So many bytes of frames.
+    /// The queue holds this number of bytes of frames.
     Bytes(u64),
 }
 

@@ -3,7 +3,7 @@
 use quiclab_units::Duration;
 
 use crate::{
-    auditor::Evidence,
+    evidence::Evidence,
     law::{Findings, Law, LawReport},
 };
 

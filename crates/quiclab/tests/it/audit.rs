@@ -87,7 +87,8 @@ fn a_real_run_keeps_every_law_and_one_that_was_written_again_does_too() {
 
 #[test]
 fn a_packet_that_is_missing_at_a_tap_is_caught() {
-    let is_same = |one: &Captured, other: &Captured| one.interface == 0 && one.bytes.get(42..128) == Some(&other.bytes[42..128]);
+    let is_same =
+        |one: &Captured, other: &Captured| one.interface == 0 && one.bytes.get(42..128) == Some(&other.bytes[42..128]);
     let mut frame = 0;
     let report = audited_after(|packets| {
         let removed = packets.remove(from_server(packets, 1, packets.len() / 2));
