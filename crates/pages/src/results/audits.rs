@@ -92,10 +92,14 @@ pub fn in_words(audits: &[AuditedRecord]) -> String {
         }
     }
     for (tolerance, count) in tolerances {
-        text.push_str(&format!("tolerance     {tolerance} ({count} records)\n"));
+        text.push_str(&format!("tolerance     {tolerance} ({})\n", records(count)));
     }
     for (reason, count) in reasons {
-        text.push_str(&format!("not audited   {reason} ({count} records)\n"));
+        text.push_str(&format!("not audited   {reason} ({})\n", records(count)));
     }
     text
+}
+
+fn records(count: usize) -> String {
+    if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
 }
