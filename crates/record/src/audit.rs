@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use quiclab_audit::{Account, AuditReport, AuditedPath, Limit, ListedDrop, Rules, Stage, StageKind, Timing, audit};
-use quiclab_experiment::run::Run;
+use quiclab_experiment::{TestbedName, run::Run};
 use quiclab_inputs::open_unlinked;
 use quiclab_metrics::SENDING_CLIENT;
 use quiclab_path::{
@@ -17,11 +17,6 @@ use quiclab_units::Duration;
 use quiclab_wire::CaptureError;
 
 use crate::{Observed, RecordError, StageSeen, TapRole, layout::CAPTURE_FILE, wire_role};
-
-/// The testbed with hosts of their own, whose clocks differ.
-const HOSTS: &str = "hosts";
-/// The testbed whose taps and stages have the same exact time.
-const SIMULATOR: &str = "sim";
 
 /// Compares the packets of the record in `folder` with what its path promised.
 ///
@@ -45,7 +40,7 @@ fn why_not(run: &Run, observed: &Observed) -> Option<String> {
     if !run.settings.tap.enabled {
         return Some("tap.enabled is false: no packets were captured".to_owned());
     }
-    if observed.testbed == HOSTS {
+    if observed.testbed == TestbedName::Hosts.as_str() {
         return Some(
             "on the testbed hosts several clocks stamp the packets, and what the cards between the taps do to them is not known".to_owned(),
         );
@@ -93,7 +88,7 @@ fn audited_path(run: &Run, observed: &Observed) -> AuditedPath {
 
 /// How exact times are on the testbed of a record.
 fn timing(observed: &Observed) -> Timing {
-    if observed.testbed == SIMULATOR {
+    if observed.testbed == TestbedName::Sim.as_str() {
         return Timing {
             is_exact: true,
             rounds_each_packet: false,
@@ -186,7 +181,7 @@ fn account(stages: &[StageSpec], seen: &[StageSeen], direction: &str, observed: 
     let listed = observed.path.dropped.iter().filter(|drop| drop.direction == direction);
     let listed: Vec<_> =
         listed.map(|drop| ListedDrop { packet: drop.packet, bytes: drop.bytes, stage: drop.stage.clone() }).collect();
-    let is_final = observed.drained || observed.testbed == SIMULATOR;
+    let is_final = observed.drained || observed.testbed == TestbedName::Sim.as_str();
     Some(Account {
         dropped,
         waiting: seen.iter().map(|stage| stage.packets_waiting).sum(),

@@ -266,7 +266,9 @@ fn prepared(settings: &DoctorSettings) -> Result<Vec<Check>> {
     };
     let kernel = Kernel::find(&laboratory.stack_store.cache, "6.1");
     checks.push(good("kernel 6.1", made(kernel.as_ref().map(Kernel::folder))));
-    checks.push(match recipe(&laboratory.stack_store, &UML)?.find(&laboratory.stack_store.cache) {
+    // An installed quiclab does not have the sources.
+    let uml = recipe(&laboratory.stack_store, &UML).ok().and_then(|uml| uml.find(&laboratory.stack_store.cache));
+    checks.push(match uml {
         Some(kernel) => good("kernel uml", made(Some(kernel.folder()))),
         None => good("kernel uml", format!("not built yet; {} builds it, for --testbed uml", UML.command)),
     });
