@@ -66,6 +66,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("path.cross_datagram", "\"1200 B\"", "\"1100 B\"", "1100 B"),
     ("path.cross_start", "\"0 ns\"", "\"1 s\"", "1 s"),
     ("path.cross_duration", "\"transfer\"", "\"2 s\"", "2 s"),
+    ("hosts.cpu", "\"charged\"", "\"ideal\"", "ideal"),
     ("hosts.server_qdisc", "\"none\"", "\"fq_codel\"", "fq_codel"),
     ("hosts.fq_flow_limit_packets", "10000", "100", "100"),
     ("hosts.fq_limit_packets", "\"default\"", "5000", "5000"),
