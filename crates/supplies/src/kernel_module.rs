@@ -6,12 +6,13 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::{
     cache::Cache,
     command, hash,
     kernel::{Kernel, PackageLists, find_one},
+    process::Interrupted,
 };
 
 /// The modules.
@@ -40,7 +41,7 @@ pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Ke
     }
     let name = format!("kernel/modules-{}-{}", hasher.short(), Kernel::parts());
     let folder = cache.folder(&name, |folder| {
-        let modules = build(&kernel.version()?, sources, folder)?;
+        let modules = build(kernel, sources, folder)?;
         kernel.copy_to(folder)?;
         cache.inherit(kernel.folder(), folder)?;
         for (name, module) in MODULES.iter().zip(modules) {
@@ -54,7 +55,8 @@ pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Ke
 }
 
 /// Builds the modules for a kernel whose version is `PACKAGE VERSION`, in a temporary folder below `within`.
-fn build(version: &str, sources: &Path, within: &Path) -> Result<Vec<Vec<u8>>> {
+fn build(kernel: &Kernel, sources: &Path, within: &Path) -> Result<Vec<Vec<u8>>> {
+    let version = kernel.version()?;
     let (image, version) = version.split_once(' ').context("the kernel's version has no package name")?;
     let Some(release) = image.strip_prefix("linux-image-") else {
         bail!(
@@ -66,11 +68,15 @@ fn build(version: &str, sources: &Path, within: &Path) -> Result<Vec<Vec<u8>>> {
     let tree = work.path().join("tree");
     let lists = PackageLists::fetch(within)?;
     let headers = format!("linux-headers-{release}");
-    let archive = lists.download(&headers, version, work.path())?;
+    let download = |package: &str| {
+        let downloaded = lists.download(package, version, work.path());
+        downloaded.map_err(|error| if error.is::<Interrupted>() { error } else { or_newer(&error, kernel) })
+    };
+    let archive = download(&headers)?;
     let depends = command::run("dpkg-deb", &["-f".as_ref(), archive.as_os_str(), "Depends".as_ref()], "dpkg")?;
     unpack(&archive, &tree)?;
     for package in companions(&depends) {
-        unpack(&lists.download(&package, version, work.path())?, &tree)?;
+        unpack(&download(&package)?, &tree)?;
     }
     let build = tree.join("usr/src").join(&headers);
     make_relocatable(&build.join("Makefile"), &tree)?;
@@ -92,6 +98,15 @@ fn build(version: &str, sources: &Path, within: &Path) -> Result<Vec<Vec<u8>>> {
         fs::read(&module).with_context(|| module.display().to_string())
     });
     finished.collect()
+}
+
+/// Archives keep the newest version only, so after an update of Debian's kernel the cached one has no headers any more.
+fn or_newer(error: &anyhow::Error, kernel: &Kernel) -> anyhow::Error {
+    let name = kernel.folder().file_name().unwrap_or_default().display();
+    anyhow!(
+        "{error:#}\nhint: if the package archives have a newer version now, quiclab cache remove kernel/{name}; the next run fetches the newest \
+         kernel, and runs on it are other runs"
+    )
 }
 
 fn unpack(archive: &Path, tree: &Path) -> Result<()> {
@@ -131,5 +146,14 @@ mod tests {
         let depends = "linux-base (>= 4.12~), linux-headers-6.12.1-common (= 6.12.1-1), linux-image-6.12.1-cloud-amd64 (= 6.12.1-1) | x, \
                        linux-kbuild-6.12.1, gcc-12";
         assert_eq!(companions(depends), ["linux-headers-6.12.1-common", "linux-kbuild-6.12.1"]);
+    }
+
+    #[test]
+    fn a_version_that_has_left_the_archives_is_told_with_the_command_that_renews_the_kernel() {
+        let kernel = Kernel::at(PathBuf::from("/cache/kernel/6.1-0123456789abcdef"));
+        let error = or_newer(&anyhow!("E: no such version").context("downloading linux-kbuild-6.1 6.1.1-1"), &kernel);
+        let text = error.to_string();
+        assert!(text.starts_with("downloading linux-kbuild-6.1 6.1.1-1: E: no such version\nhint: "), "{text}");
+        assert!(text.contains("quiclab cache remove kernel/6.1-0123456789abcdef"), "{text}");
     }
 }

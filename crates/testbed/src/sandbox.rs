@@ -155,6 +155,18 @@ impl Available {
     }
 }
 
+/// A warning of what `programs` can reach because parts of the sandbox are missing; `None` where it is closed.
+pub(crate) fn warning(programs: &str) -> Option<String> {
+    let available = available();
+    (!available.is_closed()).then(|| {
+        format!(
+            "warning: {programs} can read the files of this user and use the network: this machine lacks {}\nhint: use only programs that \
+             you trust, or see quiclab doctor",
+            available.missing().join(", ")
+        )
+    })
+}
+
 /// Which parts of the sandbox this host has. It is tried once for each process.
 pub fn available() -> &'static Available {
     static AVAILABLE: OnceLock<Available> = OnceLock::new();

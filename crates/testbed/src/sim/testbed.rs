@@ -68,7 +68,9 @@ impl Testbed for Simulator {
 
     fn prepare(&self, stack_store: &StackStore, task: Task, _: &Host) -> Result<()> {
         if let Task::Transfer(..) = task {
-            self.warning.get_or_init(|| warn_of_missing_sandbox(stack_store));
+            self.warning.get_or_init(|| {
+                sandbox::warning("stacks without sockets").iter().for_each(|warning| stack_store.say(warning));
+            });
         }
         Ok(())
     }
@@ -102,7 +104,6 @@ impl Testbed for Simulator {
     }
 }
 
-/// Programs of stacks run on this machine as the user.
 /// Why the simulator cannot run a path: its packets have no headers, and nobody there computes checksums.
 fn stage_with_bytes(settings: &Settings) -> Option<String> {
     let both = [("path.to_client", settings.stages_to_client()), ("path.to_server", settings.stages_to_server())];
@@ -112,15 +113,4 @@ fn stage_with_bytes(settings: &Settings) -> Option<String> {
     found.map(|(list, name)| {
         format!("{list}: stage {name:?}: the simulator does not change bytes of packets\nhint: --testbed vm does")
     })
-}
-
-fn warn_of_missing_sandbox(stack_store: &StackStore) {
-    let sandbox = sandbox::available();
-    if !sandbox.is_closed() {
-        stack_store.say(&format!(
-            "warning: stacks without sockets can read the files of this user and use the network: this machine lacks {}\nhint: use only programs \
-             that you trust, or see quiclab doctor",
-            sandbox.missing().join(", ")
-        ));
-    }
 }

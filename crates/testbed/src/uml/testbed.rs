@@ -14,6 +14,7 @@ use crate::{
     guest::{agent::agent, kernels::recipe, path},
     kernel_build::UML,
     perform::Host,
+    sandbox,
     stack::{BuiltStack, Source},
     stack_store::StackStore,
     testbed::{Attempt, Built, Place, Task, Testbed},
@@ -100,6 +101,9 @@ impl UserModeLinux {
         if uml.is_none() {
             let cache = stack_store.cache.clone();
             let kernel = recipe(stack_store, &UML)?.built(&cache).context("--testbed uml")?;
+            sandbox::warning("stacks that break out of their kernel")
+                .iter()
+                .for_each(|warning| stack_store.say(warning));
             *uml = Some(Uml { kernel, agent: agent()?, cache });
         }
         Ok(())
