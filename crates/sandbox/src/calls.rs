@@ -129,7 +129,7 @@ const REFUSED_WITHOUT_SOCKETS: &[c_long] = &[
     SYS_vmsplice,
 ];
 
-/// What the kernel of User-Mode Linux needs of that.
+/// What the kernel of User-Mode Linux needs of that. Links are not among it: what it leaves is read by whoever started it.
 const OF_USER_MODE_LINUX: &[c_long] = &[SYS_socketpair, SYS_memfd_create, SYS_personality];
 
 /// Calls that only x86-64 has; later architectures have only newer ones that do the same.
@@ -141,12 +141,15 @@ mod of_x86 {
     pub const REFUSED_WITHOUT_SOCKETS: &[c_long] =
         &[SYS_fork, SYS_vfork, SYS_symlink, SYS_link, SYS_mknod, SYS_inotify_init];
     pub const WATCHING: &[c_long] = &[SYS_inotify_init];
+    /// Starting processes.
+    pub const STARTING: &[c_long] = &[SYS_fork, SYS_vfork];
 }
 #[cfg(not(target_arch = "x86_64"))]
 mod of_x86 {
     pub const REFUSED: &[libc::c_long] = &[];
     pub const REFUSED_WITHOUT_SOCKETS: &[libc::c_long] = &[];
     pub const WATCHING: &[libc::c_long] = &[];
+    pub const STARTING: &[libc::c_long] = &[];
 }
 
 /// Rules by the number of a call; without a rule, every such call.
@@ -182,8 +185,9 @@ impl Filter {
                 filters.push(filter(calls([&SYS_clone3]), ENOSYS)?);
             }
             Program::UserModeLinux => {
-                let unused = REFUSED_WITHOUT_SOCKETS.iter().filter(|call| !OF_USER_MODE_LINUX.contains(call));
-                refused.extend(calls(unused));
+                let needed = |call: &&c_long| OF_USER_MODE_LINUX.contains(call) || of_x86::STARTING.contains(call);
+                let without_sockets = REFUSED_WITHOUT_SOCKETS.iter().chain(of_x86::REFUSED_WITHOUT_SOCKETS);
+                refused.extend(calls(without_sockets.filter(|call| !needed(call))));
             }
             Program::Endpoint { shares_files, shares_network } => {
                 for call in both(SYS_setsockopt) {

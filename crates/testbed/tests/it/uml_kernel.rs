@@ -111,5 +111,6 @@ fn boots_are_the_same_to_the_byte_and_time_leaps() {
     let other = machine.boot(2, ("A", "b"));
     assert_ne!(said(&other, "random"), said(&first, "random"));
     assert_ne!(said(&other, "addresses"), said(&first, "addresses"));
-    assert_eq!(number(&other, "hour"), number(&first, "hour"));
+    // How long reading the time stamp counter takes is drawn by the seed, too.
+    assert!((HOUR_NS..HOUR_NS + 10_000).contains(&number(&other, "hour")), "{other}");
 }
