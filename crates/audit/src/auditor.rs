@@ -85,7 +85,7 @@ fn judge(law: Law, evidence: &Evidence) -> LawReport {
     }
 }
 
-/// What both taps saw.
+/// The packets that both taps saw, in both directions.
 struct Taps {
     pairings: [Pairing; 2],
     facts: [TapFacts; 2],

@@ -40,7 +40,7 @@ pub(crate) fn buffer(evidence: &Evidence) -> LawReport {
     findings.finish()
 }
 
-/// What is known of the times at a queue.
+/// The times around a queue, as far as they are known.
 struct Between<'a> {
     /// Time from the first tap to the queue.
     before: Duration,
@@ -70,9 +70,9 @@ fn between<'a>(evidence: &'a Evidence, index: usize) -> Result<Between<'a>, Stri
 struct Queue<'a> {
     stage: &'a Stage,
     limit: Limit,
-    /// Whether the packet that leaves next does not count.
+    /// True where the packet that leaves next does not count.
     in_service: bool,
-    /// Whether copies were made before it.
+    /// True where copies were made before it.
     counts_copies: bool,
     before: Duration,
     behind: Duration,

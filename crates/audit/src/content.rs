@@ -11,7 +11,7 @@ use crate::{
 /// The mark of a queue (RFC 3168 section 5).
 const CONGESTION_EXPERIENCED: u8 = 3;
 
-/// What leaves has entered, and not later than it left.
+/// Each packet that leaves has entered, and not later than it left.
 pub(crate) fn none_created(evidence: &Evidence) -> LawReport {
     let mut findings = Findings::new(Law::NoneCreated, evidence.exit);
     findings.checked(evidence.pairing.left.len());
@@ -96,7 +96,7 @@ pub(crate) fn unchanged(evidence: &Evidence) -> LawReport {
     findings.finish()
 }
 
-/// What differs between a packet that left and the one that entered; `None` where nothing does.
+/// The difference between a packet that left and the one that entered; `None` where there is none.
 fn change(packet: &TapPacket, entered: &TapPacket, origin: Origin, is_translated: bool) -> Option<String> {
     if let Origin::Changed { offset, bytes, .. } = origin {
         return Some(format!("{bytes} of its bytes changed, at offset {offset} first"));

@@ -1,4 +1,4 @@
-//! What the laws of one direction are judged by.
+//! The evidence by which the laws of one direction are judged.
 
 use crate::{
     law::TapFacts,
@@ -6,7 +6,7 @@ use crate::{
     rules::{Rules, Timing},
 };
 
-/// What the laws of one direction are judged by.
+/// The evidence by which the laws of one direction are judged.
 pub(crate) struct Evidence<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) timing: &'a Timing,

@@ -12,9 +12,9 @@ pub const MOST_LISTED: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
-    /// What leaves the path has entered it.
+    /// Each packet that leaves the path has entered it.
     NoneCreated,
-    /// What entered once leaves once, unless a stage copies.
+    /// A packet that entered once leaves once, unless a stage copies.
     NoneDuplicated,
     /// Bytes stay as they are, unless a stage changes them.
     ContentUnchanged,
@@ -58,18 +58,18 @@ impl Law {
     }
 }
 
-/// What came of one law in one direction.
+/// The result of one law in one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LawReport {
     /// The law.
     pub law: Law,
     /// Packets that were compared with it.
     pub checked: u64,
-    /// How often it was violated.
+    /// The number of violations.
     pub violated: u64,
     /// The first violations, at most [`MOST_LISTED`].
     pub violations: Vec<Violation>,
-    /// What was not audited, and why.
+    /// Everything that was not audited, with the reason.
     pub not_audited: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct Violation {
     pub tap: String,
     /// Time since the first packet at that tap, in ns.
     pub time_ns: u64,
-    /// What is wrong, in a sentence without the packet.
+    /// A sentence that says what is wrong, without the packet.
     pub message: String,
 }
 
@@ -107,10 +107,10 @@ pub struct DirectionReport {
     pub laws: Vec<LawReport>,
 }
 
-/// What the auditor found in a run.
+/// The findings of the auditor about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
-    /// How exact the times are that the laws rest on, in a sentence.
+    /// A sentence that says how exact the times are that the laws rest on.
     pub tolerance: String,
     /// Both directions; empty where nothing could be audited.
     pub directions: Vec<DirectionReport>,

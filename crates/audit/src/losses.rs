@@ -9,7 +9,7 @@ use crate::{
     rules::{Account, ListedDrop, StageKind},
 };
 
-/// What entered has left, was dropped by a stage that counted it, or was still in a stage at the end.
+/// Each packet that entered has left, was dropped by a stage that counted it, or was still in a stage at the end.
 pub(crate) fn losses(evidence: &Evidence) -> LawReport {
     let mut findings = Findings::new(Law::LossesAccounted, evidence.entrance);
     let pairing = evidence.pairing;

@@ -21,20 +21,20 @@ pub(crate) struct Pairing {
     pub(crate) entered: Vec<TapPacket>,
     /// Packets where it ends.
     pub(crate) left: Vec<TapPacket>,
-    /// What each packet that left was where it entered.
+    /// The origin of each packet that left.
     pub(crate) origins: Vec<Origin>,
     /// Packets that entered and did not leave, by their place in `entered`.
     pub(crate) lost: Vec<usize>,
 }
 
-/// What a packet that left was where it entered, by its place there.
+/// The packet that entered as one that left, by its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The same packet.
+    /// A packet that entered left as it was.
     Same(usize),
-    /// One more of the same, behind the one that took the place.
+    /// A packet that had left before left once more.
     Copy(usize),
-    /// The same but for some bytes, at this offset first.
+    /// A packet that entered left with other bytes, at this offset first.
     Changed {
         /// Place of the packet that entered.
         entered: usize,

@@ -153,7 +153,7 @@ impl Schedule {
     }
 }
 
-/// What a rate carries in any window of time, where it is known when packets left it.
+/// The most that a rate carries in any window of time, where it is known when packets left it.
 struct Window {
     rate: i128,
     depth: Option<i128>,

@@ -2,7 +2,7 @@
 
 use quiclab_units::Duration;
 
-/// What is audited: where the taps are, and what the path between them promises.
+/// The path to be audited: where its taps are, and what it promises between them.
 #[derive(Clone, Debug)]
 pub struct AuditedPath {
     /// Name and interface number of the tap at the sender, then of the tap at its receiver.
@@ -13,7 +13,7 @@ pub struct AuditedPath {
     pub server_port: u16,
     /// How exact the times are.
     pub timing: Timing,
-    /// What holds for packets to the client, then to the server.
+    /// The rules for packets to the client, then to the server.
     pub directions: [Rules; 2],
 }
 
@@ -22,7 +22,7 @@ pub struct AuditedPath {
 pub struct Rules {
     /// The stages in the order in which packets pass them.
     pub stages: Vec<Stage>,
-    /// What the stages counted; `None` where nobody did.
+    /// The account of the stages; `None` where nobody counted.
     pub account: Option<Account>,
 }
 
@@ -31,11 +31,11 @@ pub struct Rules {
 pub struct Stage {
     /// Name of the stage, for messages.
     pub name: String,
-    /// What it may do to packets.
+    /// The changes that it may make to packets.
     pub kind: StageKind,
 }
 
-/// What a stage may do to packets.
+/// The changes that a stage may make to packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageKind {
     /// Packets wait.

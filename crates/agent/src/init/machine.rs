@@ -10,7 +10,7 @@ const STOP_PORT: u16 = 0x505;
 /// Port of the `isa-debug-exit` device: any byte ends QEMU at once.
 const EXIT_PORT: u16 = 0xf4;
 
-/// What kind of machine this is.
+/// A kind of virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// QEMU that counts instructions. It boots once, is saved, and every run begins with the saved state.

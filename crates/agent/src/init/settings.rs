@@ -42,7 +42,7 @@ impl RunHooks for WholeMachine<'_> {
     fn meter(&self) -> Option<Meter> {
         match self.kind {
             Kind::Qemu => Some(Meter::Machine),
-            // Its ticks pass while nothing computes.
+            // The kernel counts idle time in ticks of a clock that stands still while programs compute.
             Kind::Uml => None,
         }
     }

@@ -14,12 +14,12 @@ use serde::Serialize;
 /// Records with a violation that are named; more are counted.
 const MOST_NAMED: usize = 20;
 
-/// What the auditor found in a record.
+/// A record with the findings of the auditor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuditedRecord {
     /// Folder of the record.
     pub record: PathBuf,
-    /// What it found.
+    /// The findings.
     pub audit: AuditReport,
 }
 

@@ -34,9 +34,9 @@ use crate::{
     sandbox::Sandbox,
 };
 
-/// How often it is checked whether the guest has ended.
+/// Time between two checks whether the guest has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How often it is checked whether the guest spins.
+/// Time between two checks whether the guest spins.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Processor time that programs take in one piece, without a system call or a page fault, before they are said to spin.
 const LONGEST_COMPUTATION: Duration = Duration::from_secs(30);
@@ -144,8 +144,9 @@ impl Ended {
     pub(super) fn in_words(&self) -> String {
         if self.spins {
             return format!(
-                "a program in the guest computed for {LONGEST_COMPUTATION:?} without a system call, so the guest was ended: time stands still \
-                 in it meanwhile\nhint: --testbed vm counts instructions, and its time goes on\n"
+                "a program in the guest computed for {LONGEST_COMPUTATION:?} without a system call. Virtual time does not advance while it does, so \
+                 no timeout of the run can end it, and quiclab ended the guest\nhint: use --testbed vm, where time also passes while programs \
+                 compute\n"
             );
         }
         match self.end.status.success() {
